@@ -26,6 +26,8 @@ const QUOTED = "quoted";
 const LONG = 256 * 1024;
 /** So much CPU time is no matter, in milliseconds. */
 const FEW_MS = 1_000;
+/** How often a text is tried that seems to need too much. */
+const TURNS = 3;
 
 /** Users apply an object, whose handler does what the spec says. */
 function applied(name: string, spec: JsonObject): Act {
@@ -303,9 +305,14 @@ describe("no long text holds the engine up", () => {
 
   for (const piece of PIECES) {
     it(`of ${JSON.stringify(piece)}, again and again`, async () => {
-      const whole = await cpuMs(piece, LONG);
-      // However slow the machine is, twice the text may need twice the time.
-      if (whole > FEW_MS) assert.ok(whole < 3 * (await cpuMs(piece, LONG / 2)), `${whole} ms of CPU time`);
+      // However slow the machine is, twice the text may need twice the time. What others do on it costs time of ours too, but not always.
+      const costs: number[] = [];
+      while (costs.length < TURNS) {
+        const whole = await cpuMs(piece, LONG);
+        if (whole <= FEW_MS || whole < 3 * (await cpuMs(piece, LONG / 2))) return;
+        costs.push(whole);
+      }
+      assert.fail(`${costs.join(", ")} ms of CPU time`);
     });
   }
 });
