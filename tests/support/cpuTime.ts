@@ -1,15 +1,22 @@
 import assert from "node:assert/strict";
 
+/** How often the work is tried that seems to take too much. */
+const TURNS = 3;
+
 /**
- * Does some work of this process, and fails if it took more CPU time than this, in milliseconds. Unlike the time on the clock, CPU
- * time stays about the same while the machine has other work too.
+ * Does some work of this process, which may be repeated, and fails if it took more CPU time than this each time, in milliseconds. CPU
+ * time is nearly the same while the machine has other work too, but not always: that work also empties the processor's caches.
  * @returns the result of the work
  */
 export function withinCpuTime<Result>(mostMs: number, work: () => Result): Result {
-  const before = process.cpuUsage();
-  const result = work();
-  const { user, system } = process.cpuUsage(before);
-  const ms = (user + system) / 1000;
-  assert.ok(ms < mostMs, `${Math.round(ms)} ms of CPU time`);
-  return result;
+  const taken: number[] = [];
+  while (taken.length < TURNS) {
+    const before = process.cpuUsage();
+    const result = work();
+    const { user, system } = process.cpuUsage(before);
+    const ms = (user + system) / 1000;
+    if (ms < mostMs) return result;
+    taken.push(Math.round(ms));
+  }
+  assert.fail(`${taken.join(", ")} ms of CPU time`);
 }
