@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { buildWorkflowConfiguration } from "../../components/manifests/platform/workflowController";
 import { lookInCluster } from "../../preflight/lookInCluster";
 import type { Manifest } from "../../runtime/base/objects";
+import { eventually } from "../support/eventually";
 import { platformOptions } from "../unit/support/platform";
 import { configMap, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
@@ -21,10 +22,15 @@ describe("the preflight's look into a cluster", function () {
     const other = inNamespace(configMap("shop", { instanceID: "shop" }), namespace);
     for (const manifest of [chart, ours as unknown as Manifest, other]) await api.create(manifest);
 
-    const found = await lookInCluster({ kubeconfig: await askForCluster() }, (look) =>
-      look.workflowControllers(),
-    );
-    const here = found?.filter((controller) => controller.configMap.startsWith(`${namespace}/`));
+    // A preview does not wait for a busy API server: then nothing is known.
+    const found = await eventually(async () => {
+      const controllers = await lookInCluster({ kubeconfig: await askForCluster() }, (look) =>
+        look.workflowControllers(),
+      );
+      assert.ok(controllers);
+      return controllers;
+    });
+    const here = found.filter((controller) => controller.configMap.startsWith(`${namespace}/`));
     assert.deepEqual(here, [
       {
         configMap: `${namespace}/${name}`,

@@ -1,7 +1,5 @@
 import Mocha from "mocha";
-
-/** Tests are limited for an idle machine. A busy one gets this many times more. */
-const SLOWER = 3;
+import { SLOWER } from "./eventually";
 
 // A test or a hook may also set its limit while it runs.
 const { timeout } = Mocha.Context.prototype;

@@ -16,6 +16,7 @@ import {
   BASE,
   type Ground,
   type Handler,
+  HOME,
   PARTS,
   type Scenario,
   THINGS,
@@ -31,7 +32,6 @@ const LOOK_MS = 50;
 const LONGEST_MS = 240_000;
 /** A process that is dead may take this long to end, in milliseconds. */
 const LONGEST_END_MS = 2_000;
-const NAMESPACE = "argosy";
 const NAMESPACES = builtIn("v1", "Namespace");
 
 /** The CRDs of the objects in the scenarios. */
@@ -97,7 +97,7 @@ export class RealWorld implements World {
       far: `${name}-far`,
       wait: (ms: number) => sleep(ms),
     };
-    for (const namespace of [ground.namespace, ground.far, NAMESPACE])
+    for (const namespace of [ground.namespace, ground.far, HOME])
       await objects.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
     return new RealWorld(scenario, connection, ground);
   }
@@ -114,7 +114,7 @@ export class RealWorld implements World {
         this.writes += 1;
         return line.isDead(process) ? undefined : this.handler(question);
       }),
-      namespace: NAMESPACE,
+      namespace: HOME,
       identity: process,
       usedPollMs: 500,
     });
@@ -157,7 +157,7 @@ export class RealWorld implements World {
 
   async snapshot(): Promise<Record<string, unknown>> {
     const { namespace, far } = this.ground;
-    const text = JSON.stringify(await snapshotOf(this.ground));
+    const text = JSON.stringify(await looked(() => snapshotOf(this.ground)));
     // One is the beginning of the other.
     return JSON.parse(text.replaceAll(far, "far").replaceAll(namespace, "shop"));
   }
@@ -180,7 +180,7 @@ export class RealWorld implements World {
 
   /** Whether every object that is to exist has a status for what it is now. On a busy machine nothing happens for a while before that. */
   private async isObserved(): Promise<boolean> {
-    const things = await this.ground.objects.list(THINGS, this.ground.namespace);
+    const things = await looked(() => this.ground.objects.list(THINGS, this.ground.namespace));
     return things.every(({ metadata: { deletionTimestamp, generation }, ...thing }) => {
       const { observedGeneration } = (thing["status"] ?? {}) as { observedGeneration?: number };
       return deletionTimestamp !== undefined || observedGeneration === generation;
@@ -189,9 +189,21 @@ export class RealWorld implements World {
 
   /** The next process begins, as if the one before had died so long ago that nobody waits for its Lease any more. */
   private async again(operator: Operator, definition: Scenario["operator"]): Promise<void> {
-    const metadata = { namespace: NAMESPACE, name: leaseNameOf(operator) };
+    const metadata = { namespace: HOME, name: leaseNameOf(operator) };
     await this.ground.objects.delete({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata });
     if (this.nextHandler) this.handler = this.nextHandler;
     this.start(definition);
+  }
+}
+
+/** Looks again if the API server did not answer in time: it may be busy for a while. @throws what the last look threw */
+async function looked<T>(look: () => Promise<T>): Promise<T> {
+  const until = performance.now() + LONGEST_MS;
+  for (;;) {
+    try {
+      return await look();
+    } catch (error) {
+      if (performance.now() > until) throw error;
+    }
   }
 }

@@ -59,7 +59,10 @@ export const PARTS = { apiVersion: "kills.example.com/v1", kind: "Part" };
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const SECRET = { apiVersion: "v1", kind: "Secret" };
 const JOB = { apiVersion: "batch/v1", kind: "Job" };
-const ROLE = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
+export const ROLE = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
+
+/** The namespace of the engines. */
+export const HOME = "argosy";
 
 /** The kinds whose objects are compared. */
 export const COMPARED = [

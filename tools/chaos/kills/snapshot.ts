@@ -1,6 +1,6 @@
 import { OWNER_RANGE_LABEL, ownerRangeOf } from "../../../runtime/base/names";
 import type { JsonObject, KubernetesObject } from "../../../runtime/base/objects";
-import { COMPARED, type Ground } from "./scenarios";
+import { COMPARED, type Ground, HOME, ROLE } from "./scenarios";
 
 /** What changes from run to run, and says nothing of what was done. */
 const LEFT_OUT = /^(resourceVersion|generation|observedGeneration|time|\w+(Time|Timestamp))$/;
@@ -12,7 +12,13 @@ const RANDOM = /^[0-9a-f]{8}-/;
  * times, and with names in the place of random uids.
  */
 export async function snapshotOf(ground: Ground): Promise<Record<string, unknown>> {
-  const lists = COMPARED.map((kind) => ground.objects.list(kind));
+  // Not in the whole cluster: other tests keep thousands of objects there.
+  const places = [ground.namespace, ground.far, HOME];
+  const lists = COMPARED.flatMap((kind) =>
+    kind === ROLE
+      ? [ground.objects.list(kind)]
+      : places.map((namespace) => ground.objects.list(kind, namespace)),
+  );
   const all = (await Promise.all(lists)).flat().filter((object) => isOf(object, ground));
   const names = new Map(
     all

@@ -13,6 +13,7 @@ import {
   BASE,
   type Ground,
   type Handler,
+  HOME,
   type Scenario,
 } from "../../../../tools/chaos/kills/scenarios";
 import { snapshotOf } from "../../../../tools/chaos/kills/snapshot";
@@ -157,7 +158,7 @@ export class NetWorld implements World {
       operator,
       connection: { server: this.line.addressOf(SERVER, process) },
       transport: { ...handlers, hidden: () => this.hidden },
-      namespace: "argosy",
+      namespace: HOME,
       identity: process,
       usedPollMs: 5_000,
       leaseSeconds: this.leaseSeconds,
