@@ -21,10 +21,8 @@ import { MemoryObjects } from "../remember/memoryObjects";
 
 /** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
 const START_PATIENCE_MS = 5_000;
-/** How long fresh lists of the objects are awaited, in milliseconds. */
-const REFRESH_PATIENCE_MS = 10_000;
-/** How much longer for each object, in milliseconds: to read it by itself would take longer. */
-const PATIENCE_MS_EACH = 0.5;
+/** How long the next page of the objects' lists is awaited, in milliseconds. */
+const PAGE_PATIENCE_MS = 10_000;
 
 /**
  * What one operator knows of its cluster: its custom resources, or the objects of another kind that it watches, their children,
@@ -192,8 +190,8 @@ export class Watches {
   }
 
   /**
-   * Lists the objects and their memories again, so that nothing is older than this call. If that fails or takes long, each is read
-   * before it is reconciled.
+   * Lists the objects and their memories again, so that nothing is older than this call. If that fails, or no page comes for long, each
+   * is read before it is reconciled.
    */
   async refreshObjects(): Promise<void> {
     await this.refreshBy((watch) => watch.refresh());
@@ -201,8 +199,13 @@ export class Watches {
 
   private async refreshBy(list: (watch: KindWatch) => Promise<boolean>): Promise<void> {
     const lists = Promise.all([list(this.objectWatch), this.memoryWatch && list(this.memoryWatch)]);
-    const patienceMs = REFRESH_PATIENCE_MS + this.objectWatch.size * PATIENCE_MS_EACH;
-    const listed = await within(patienceMs, lists);
+    const pages = () => this.objectWatch.pages + (this.memoryWatch?.pages ?? 0);
+    let listed: Awaited<typeof lists> | undefined;
+    // To read each object by itself would take many times as long.
+    for (let seen = -1; !listed && seen < pages(); ) {
+      seen = pages();
+      listed = await within(PAGE_PATIENCE_MS, lists);
+    }
     if ((!listed || listed.includes(false)) && this.isServed) this.invalidateAll();
   }
 

@@ -107,6 +107,11 @@ export class KindWatch {
     return this.scopes.reduce((sum, { reflector }) => sum + reflector.size, 0);
   }
 
+  /** How many pages of lists have come. */
+  get pages(): number {
+    return this.scopes.reduce((sum, { reflector }) => sum + reflector.pages, 0);
+  }
+
   /**
    * Lists everything again, in turn with all other kinds. A kind of many objects is listed only if its schema may have changed since
    * the last time, and otherwise rarely: see {@link Reflector.relistRarely}.

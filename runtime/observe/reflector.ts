@@ -102,6 +102,8 @@ export class Reflector {
   private isMetadataEnough = false;
   /** How many objects the last list had, and when it ended, on the clock. */
   private lastList = { size: 0, at: 0 };
+  /** How many pages of lists have come. */
+  pages = 0;
   /** The latest version seen. It is kept when a list is due. */
   private latest: string | undefined;
   /** Whether a watch was cut off, or could not be opened. Another API server may answer next. */
@@ -308,6 +310,7 @@ export class Reflector {
     let size = 0;
     const onPage = async (items: KubernetesObject[], version: string) => {
       begin(version);
+      this.pages++;
       size += items.length;
       for (const [index, item] of items.entries()) {
         if (index % AT_ONCE === AT_ONCE - 1) await nextTurn();
@@ -332,6 +335,7 @@ export class Reflector {
     let size = 0;
     let isReset = false;
     const onPage = (items: KubernetesObject[], version: string) => {
+      this.pages++;
       isReset ||= version === "" || (this.latest !== undefined && isNewer(this.latest, version));
       if (isReset) return;
       if (size === 0) sink.listing(false, version);

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as pause, setImmediate as turn } from "node:timers/promises";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { Watches } from "../../runtime/engine/watches";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ownedManifest } from "../../runtime/observe/marks";
 import type { Operator } from "../../runtime/operator/definition";
 import { eventually } from "../support/eventually";
+import { FakeClock } from "./support/fakeClock";
 import {
   CONFIG_MAPS,
   configMap,
@@ -205,6 +206,46 @@ describe("Watches", () => {
       await eventually(() => assert.ok(watching.wouldShow(name), "it is watched"));
       assert.equal(await reads(), 0);
     } finally {
+      await watching.stopWatching();
+      other.close();
+      await server.stop();
+    }
+  });
+
+  it("waits for a list of the objects as long as its pages come, and reads no object by itself", async () => {
+    const pages = Array.from({ length: 4 }, (_, at) => widget({ name: `widget-${at}`, uid: `uid-${at}` }));
+    let isSlow = false;
+    const held: (() => void)[] = [];
+    const server = await TestApiServer.start((call, response) => {
+      if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
+      if (call.query.has("watch"))
+        return sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
+      const page = Number(call.query.get("continue") ?? 0);
+      const isLast = !call.path.endsWith("/widgets") || page + 1 === pages.length;
+      const items = call.path.endsWith("/widgets") ? [pages[page]] : [];
+      const metadata = { resourceVersion: "5", ...(!isLast && { continue: String(page + 1) }) };
+      const answer = () => json(response, { metadata, items });
+      if (isSlow && call.path.endsWith("/widgets")) held.push(answer);
+      else answer();
+    });
+    const other = server.client();
+    const watching = watchesOf(other, { children: [] });
+    await watching.startWatching();
+    const clock = FakeClock.install();
+    try {
+      isSlow = true;
+      const refreshed = watching.refreshObjects();
+      for (const _ of pages) {
+        while (held.length === 0) await turn();
+        await clock.tick(8_000);
+        held.shift()?.();
+      }
+      await refreshed;
+      const before = server.calls.length;
+      await watching.objects.readToReconcile({ namespace: "shop", name: "widget-0" });
+      assert.equal(server.calls.length, before);
+    } finally {
+      clock.uninstall();
       await watching.stopWatching();
       other.close();
       await server.stop();
