@@ -267,7 +267,16 @@ describe("benchmark: a restart", () => {
 });
 
 describe("benchmark: size", () => {
-  const change = { p50Ms: 9.7, p90Ms: 12, p99Ms: 18, mostMs: 25, changes: 200, lost: 0 };
+  const change = {
+    p50Ms: 9.7,
+    p90Ms: 12,
+    p99Ms: 18,
+    mostMs: 25,
+    serverP50Ms: 3,
+    serverP99Ms: 7,
+    changes: 200,
+    lost: 0,
+  };
   const use = {
     ...{ engineMiB: 110, handlersMiB: 30, serverMiB: 4_000 },
     ...{ engineCpuSeconds: 2, handlersCpuSeconds: 1, serverCpuSeconds: 9 },
@@ -288,7 +297,7 @@ describe("benchmark: size", () => {
   it("is told by phases, with what was left out", () => {
     const table = formatScale(figures);
     assert.match(table, /^1000 grown +3\.33 +300 /m);
-    assert.match(table, /^100000 restart, ask: changed +42\.0 +300 +9\.70 +12\.0 +18\.0 +21\.0 /m);
+    assert.match(table, /^100000 restart, ask: changed +42\.0 +300 +9\.70 +12\.0 +18\.0 +7\.00 +21\.0 /m);
     assert.match(table, /5\.4 KiB$/m);
     assert.match(table, /^left out: restart, ask: always$/m);
   });

@@ -1,5 +1,5 @@
 import { until } from "../../cli/common/until";
-import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { builtIn } from "../../runtime/kubernetes/discovery";
@@ -19,6 +19,8 @@ const POLL_MS = 500;
 const SERVED_TIMEOUT_MS = 60_000;
 /** The first changes do not count: they start the handler's process, which an operator of many objects has long had. */
 const WARM_UP = 5;
+/** The ConfigMap that nobody reconciles. */
+const NOBODYS = "of-nobody";
 /** A change that is not seen at the child by then counts as lost. */
 const LOST_MS = 30_000;
 
@@ -89,10 +91,14 @@ export class Greetings {
   }
 
   /**
-   * Changes single objects, each at random, and waits each time until a watch shows the change at the child.
-   * @returns from just before each change until then, in milliseconds
+   * Changes single objects, each at random, and waits each time until a watch shows the change at the child. In turn with these, it
+   * changes a ConfigMap that nobody reconciles, which is what the API server alone needs.
+   * @returns from just before each change until it is seen, in milliseconds
    */
-  async change(times: number, restMs: number): Promise<{ latencies: number[]; lost: number }> {
+  async change(
+    times: number,
+    restMs: number,
+  ): Promise<{ latencies: number[]; serverAlone: number[]; lost: number }> {
     const waiting = new Map<string, (at: number) => void>();
     const see = ({ metadata }: KubernetesObject) => waiting.get(metadata.name)?.(performance.now());
     const reflector = new Reflector({
@@ -103,32 +109,38 @@ export class Greetings {
       from: await this.client.versionOf(builtIn("v1", "ConfigMap"), { namespace: NAMESPACE }, this.signal),
       sink: { listing: () => {}, set: see, listed: () => {}, remove: () => {} },
     });
+    const timeOf = async (name: string, path: string, body: JsonObject): Promise<number | undefined> => {
+      const seen = new Promise<number>((resolve) => waiting.set(name, resolve));
+      const changedAt = performance.now();
+      const contentType = "application/merge-patch+json";
+      await this.transport.send({ method: "PATCH", path, body, contentType, signal: this.signal });
+      const seenAt = await Promise.race([seen, this.rest(LOST_MS)]);
+      waiting.delete(name);
+      return seenAt === undefined ? undefined : seenAt - changedAt;
+    };
+    await this.post(CONFIG_MAPS, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: NOBODYS } });
     reflector.startWatching();
     const latencies: number[] = [];
+    const serverAlone: number[] = [];
     let lost = 0;
     try {
       await this.rest(1_000);
       for (let time = -WARM_UP; time < times; time++) {
+        const text = `change ${time} at ${Date.now()}`;
         const name = nameOf(Math.floor(Math.random() * this.size));
-        const seen = new Promise<number>((resolve) => waiting.set(name, resolve));
-        const changedAt = performance.now();
-        await this.transport.send({
-          method: "PATCH",
-          path: `${GREETINGS}/${name}`,
-          body: { spec: { to: `change ${time} at ${Date.now()}` } },
-          contentType: "application/merge-patch+json",
-          signal: this.signal,
-        });
-        const seenAt = await Promise.race([seen, this.rest(LOST_MS)]);
-        waiting.delete(name);
-        if (seenAt === undefined) lost++;
-        else if (time >= 0) latencies.push(seenAt - changedAt);
+        const own = await timeOf(name, `${GREETINGS}/${name}`, { spec: { to: text } });
+        if (own === undefined) lost++;
+        else if (time >= 0) latencies.push(own);
+        await this.rest(restMs);
+        const alone = await timeOf(NOBODYS, `${CONFIG_MAPS}/${NOBODYS}`, { data: { text } });
+        if (time >= 0 && alone !== undefined) serverAlone.push(alone);
         await this.rest(restMs);
       }
     } finally {
       await reflector.stopWatching();
+      await this.transport.send({ method: "DELETE", path: `${CONFIG_MAPS}/${NOBODYS}`, signal: this.signal });
     }
-    return { latencies, lost };
+    return { latencies, serverAlone, lost };
   }
 
   /** What the API server's process has used so far, and the calls that it has answered except those about leases, by verb. */

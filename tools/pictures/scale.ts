@@ -49,10 +49,11 @@ function changeRows({ phase, objects, atRest, inResync }: ScalePhase): Row[] {
   return inResync ? [...grown, ...figureRows(`resync, ${phase.split(": ")[1]}`, inResync)] : grown;
 }
 
-function figureRows(about: string, { p50Ms, p99Ms }: ChangeFigures): Row[] {
+function figureRows(about: string, { p50Ms, p99Ms, serverP99Ms }: ChangeFigures): Row[] {
   return [
     { label: about, value: p50Ms, unit: "ms p50", isMain: true },
     { label: "", value: p99Ms, unit: "ms p99", isMain: false },
+    { label: "", value: serverP99Ms, unit: "ms p99, server alone", isMain: false },
   ];
 }
 
