@@ -25,11 +25,18 @@ export type Cause = (typeof CAUSES)[number];
 /** How a run came about. */
 export interface Arrival {
   readonly cause: Cause;
+  /** What else came until then, if anything did. */
+  readonly alsoBy?: readonly Cause[] | undefined;
   /** When the cause reached the engine, on the monotonic clock, in milliseconds. Undefined if nothing came from elsewhere. */
   readonly at?: number | undefined;
   /** When the object's turn could have come, and when it came, on the monotonic clock, in milliseconds. */
   readonly readyAt: number;
   readonly takenAt: number;
+}
+
+/** Whether a run came about by that, perhaps among other causes. */
+export function isCausedBy(arrival: Arrival | undefined, cause: Cause): boolean {
+  return arrival?.cause === cause || arrival?.alsoBy?.includes(cause) === true;
 }
 
 /** A kind in one namespace, or in all of them, that must be listed before an object can be reconciled. */

@@ -136,6 +136,7 @@ export function compose(
               const uid = objects.uidOf(name);
               return uid === undefined ? [] : [{ uid, key: keyOf(name) }];
             }),
+          areKnown: () => watches.areKnown,
           isReady: ofOthers && ((object) => ofOthers.isReady(object)),
           lease: () => leading,
           put: (name, message) => outbox.put(name, message),
@@ -216,6 +217,7 @@ export function compose(
     orphans,
     rollout,
     isLeading,
+    onListed: () => leading.objectsListed(),
     notice,
     onChange: options.onChange,
     onGone: options.onGone,
@@ -267,7 +269,7 @@ export function compose(
     program: standing && options.program,
     standing,
     rollout,
-    keys: () => watches.names().map(keyOf),
+    keys: () => (watches.areListed ? watches.names().map(keyOf) : undefined),
     queue,
     workers,
     abandon: (reason) => pool?.abandon(reason),

@@ -131,12 +131,13 @@ export class Engine {
   /**
    * An event from outside names an object. The object is reconciled soon, and its handler asked, although nothing in the cluster has
    * changed. An object that the watch has not shown yet is reconciled when it does, and so after the event.
+   * @returns "leaderless" as long as nobody knows which objects there are
    * @throws Error if the objects' kind is not known yet
    */
-  wake(name: ObjectName): "queued" | "full" | "absent" {
+  wake(name: ObjectName): "queued" | "full" | "absent" | "leaderless" {
     const { watches, wakeups, emit } = this.knownParts();
     const key = keyOf(name);
-    if (!watches.objects.has(name)) return "absent";
+    if (!watches.objects.has(name)) return watches.isListing(name.namespace) ? "leaderless" : "absent";
     if (!wakeups.hasRoomFor(key)) return "full";
     emit({ kind: "woken", key });
     return "queued";

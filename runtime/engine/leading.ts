@@ -61,8 +61,8 @@ export class Leading {
       readonly standing: StandingAnswers | undefined;
       /** Undefined if every object is asked at once. */
       readonly rollout: StagedRollout | undefined;
-      /** The keys of all objects. */
-      readonly keys: () => readonly string[];
+      /** The keys of all objects. Undefined as long as some were not listed. */
+      readonly keys: () => readonly string[] | undefined;
       readonly queue: WorkQueue;
       readonly workers: Workers;
       /** Kills the handlers that are at work. */
@@ -124,6 +124,11 @@ export class Leading {
     return this.leadership.writeRollout(text);
   }
 
+  /** The objects of the kind were listed somewhere. */
+  objectsListed(): void {
+    if (this.term) this.parts.standing?.beginTerm(this.leadership.exceptions, this.parts.keys());
+  }
+
   /** This program has looked at every object. Only its own next process reads that. @param exceptions see `StandingAnswers` */
   markAsked(exceptions: readonly string[]): void {
     void this.leadership.markAsked(exceptions);
@@ -163,7 +168,7 @@ export class Leading {
   private async begin(term: Term): Promise<void> {
     const { signal } = term;
     const { queue, workers, abandon, resync, requests, refresh, outbox, orphans, emit, notice } = this.parts;
-    const { standing, rollout, keys } = this.parts;
+    const { rollout } = this.parts;
     // The answers of running handlers can no longer be applied, and another process will soon ask its own handler about the same
     // objects. No handler is asked after this, because the term has ended.
     signal.addEventListener("abort", () => abandon(signal.reason));
@@ -180,7 +185,7 @@ export class Leading {
     orphans?.open(client.with({ fence: () => term.assert() }));
     this.block();
     queue.restartWaiting();
-    standing?.beginTerm(this.leadership.exceptions, keys());
+    this.objectsListed();
     rollout?.beginTerm();
     // A look at every object finds whatever happened since.
     emit({ kind: "term begun" });

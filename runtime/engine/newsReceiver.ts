@@ -1,7 +1,7 @@
 // Hands news to what keeps something of an object, and warns; then when/wakeups.ts wakes the objects.
 import { dropOldest } from "../base/limits";
 import { formatName, keyOf, nameOf, type ObjectName } from "../base/objects";
-import { groupKind, type Resource } from "../base/resource";
+import { groupKind, kindKey, type Resource } from "../base/resource";
 import type { News } from "../observe/news";
 import type { Owner } from "../observe/ownership";
 import type { Reconciler } from "../reconcile/reconciler";
@@ -35,6 +35,8 @@ export class NewsReceiver {
       readonly orphans: Orphans | undefined;
       readonly rollout: StagedRollout | undefined;
       readonly isLeading: () => boolean;
+      /** Called when the objects were listed somewhere. */
+      readonly onListed: () => void;
       readonly notice: (text: string) => void;
       readonly onChange: EngineOptions["onChange"];
       readonly onGone: EngineOptions["onGone"];
@@ -51,7 +53,8 @@ export class NewsReceiver {
 
   /** What must be read again before the next run is invalidated, and what is gone is forgotten. */
   private prepare(news: News): void {
-    const { alarms, isLeading, watches, outbox, reconciler, orphans, rollout } = this.parts;
+    const { alarms, isLeading, watches, outbox, reconciler, orphans, rollout, resource, onListed } =
+      this.parts;
     switch (news.kind) {
       case "object gone":
         alarms.set(keyOf(news.name), undefined);
@@ -69,6 +72,7 @@ export class NewsReceiver {
         break;
       case "kind listed":
         if (isLeading()) orphans?.lookSoon();
+        if (kindKey(news.listed) === kindKey(resource)) onListed();
         break;
       case "term begun":
         if (isLeading()) orphans?.look();

@@ -37,6 +37,8 @@ export class StagedRollout implements RolloutGate {
       /** What tells the program from every other. Undefined: nobody knows yet. */
       readonly program: () => string | undefined;
       readonly objects: () => readonly RolloutObject[];
+      /** Whether these are all. Until then none is asked about, but for those that users change. */
+      readonly areKnown: () => boolean;
       /** Whether an object that we do not own is ready. Undefined if the objects are our own. */
       readonly isReady: ((object: KubernetesObject) => boolean) | undefined;
       readonly lease: () => {
@@ -115,10 +117,12 @@ export class StagedRollout implements RolloutGate {
   /** Begins the roll-out of the program, if that is another one than before. */
   private renew(): void {
     const program = this.parts.program();
-    if (program === undefined || program === this.begun) return;
+    if (program === undefined || program === this.begun || !this.parts.areKnown()) return;
     const text = this.begun === undefined ? this.parts.lease().rollout : this.rollout.text;
     this.begun = program;
     this.rollout.begin(program, text);
+    // Those of the first stage waited until it began.
+    this.parts.emit({ kind: "stage opened" });
     if (!this.rollout.isDone) this.parts.notice(`the roll-out of ${program} goes on`);
   }
 

@@ -247,6 +247,21 @@ export class Watches {
     return [...new Map(all.map((name) => [formatName(name), name])).values()];
   }
 
+  /** Whether all objects were listed. */
+  get areListed(): boolean {
+    return this.objectWatch.notSynced(undefined).length === 0;
+  }
+
+  /** Whether objects of a namespace are not known because their list is in progress. @param namespace undefined: of any */
+  isListing(namespace: string | undefined): boolean {
+    return this.objectWatch.notSynced(namespace).some(({ problem }) => problem === undefined);
+  }
+
+  /** Whether all objects are known, but for those in a namespace of several that cannot be listed. */
+  get areKnown(): boolean {
+    return this.areListed || (this.objects.names().length > 0 && !this.isListing(undefined));
+  }
+
   /** Whether a watch would show an object of that name, and each of its changes. */
   wouldShow({ namespace }: ObjectName): boolean {
     const isMeant = isListed(this.parts.operator.namespaces, namespace);

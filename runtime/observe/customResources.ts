@@ -14,7 +14,7 @@ import type { Emit } from "./news";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";
 import type { StoredObject } from "./storedObject";
-import { type ObjectFacts, objectFactsOf, type WatchedObjects } from "./watched";
+import { isHandled, type ObjectFacts, objectFactsOf, type WatchedObjects } from "./watched";
 
 /** Which objects are known, by their uids. */
 export interface KnownUids {
@@ -233,6 +233,8 @@ export class CustomResources implements KnownObjects, KnownUids {
     if (same?.trigger === trigger && (after.deleting || !isStripped)) return;
     if (same?.trigger === trigger) return emit({ kind: "object stripped", name: { namespace, name } });
     if (!before && isReady) return emit({ kind: "object ready", name: { namespace, name } });
+    if (!before && !after.deleting && object && !this.options.watched && isHandled(object))
+      return emit({ kind: "object unready", name: { namespace, name } });
     const isHinted = same?.hinted !== hinted;
     emit({
       kind: "object changed",

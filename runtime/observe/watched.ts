@@ -124,10 +124,12 @@ export function objectFactsOf(
 
 /** Whether an object's status says that its newest generation was reconciled and is ready. */
 export function isReady(object: KubernetesObject): boolean {
-  const status = object["status"] as { observedGeneration?: number } | undefined;
-  if (object.metadata.deletionTimestamp || status?.observedGeneration !== object.metadata.generation)
-    return false;
-  return isTrue(status, "Ready");
+  return !object.metadata.deletionTimestamp && isHandled(object) && isTrue(object["status"], "Ready");
+}
+
+/** Whether an object's status is about its newest generation. */
+export function isHandled({ metadata, status }: KubernetesObject): boolean {
+  return (status as { observedGeneration?: number } | undefined)?.observedGeneration === metadata.generation;
 }
 
 /**

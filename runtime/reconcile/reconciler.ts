@@ -131,7 +131,7 @@ export class Reconciler {
     run.remembered = memory.digest;
     run.events.push(...parts.unconfirmed.takeUnconfirmed(name, memory.reportedEvents));
     const { namespace, deletionTimestamp } = object.metadata;
-    const byUser = isByUser(object, run.context.arrival?.cause, !parts.others);
+    const byUser = isByUser(object, run.context.arrival, !parts.others);
     if (annotated(object.metadata, PAUSED_ANNOTATION)) return run.skip("paused");
     const isListedHere = isListed(parts.operator.namespaces, namespace);
     if (isListedHere && parts.rollout?.waits(object, byUser)) return run.skip("waits for its stage");

@@ -2,8 +2,9 @@
 import { ReconcileFailure } from "../base/failure";
 import { type KubernetesObject, kindAndName } from "../base/objects";
 import { kindKey } from "../base/resource";
-import type { Cause } from "../base/turn";
+import { type Arrival, isCausedBy } from "../base/turn";
 import type { Child } from "../observe/childStore";
+import { isHandled } from "../observe/watched";
 import type { Operator } from "../operator/definition";
 import type { DesiredChild } from "../write/desiredChildren";
 
@@ -20,14 +21,9 @@ export interface RolloutGate {
  * A hint alone proves nothing: when an event source starts, hints come for every object.
  * @param isOurs whether the object is a custom resource of the operator's own
  */
-export function isByUser(
-  { metadata, status }: KubernetesObject,
-  cause: Cause | undefined,
-  isOurs: boolean,
-): boolean {
-  if (cause === "watch" || cause === "request" || metadata.deletionTimestamp !== undefined) return true;
-  const { observedGeneration } = (status ?? {}) as { readonly observedGeneration?: unknown };
-  return isOurs && observedGeneration !== metadata.generation;
+export function isByUser(object: KubernetesObject, arrival: Arrival | undefined, isOurs: boolean): boolean {
+  if (isCausedBy(arrival, "watch") || isCausedBy(arrival, "request")) return true;
+  return object.metadata.deletionTimestamp !== undefined || (isOurs && !isHandled(object));
 }
 
 /**

@@ -38,11 +38,11 @@ export class StandingAnswers {
   /**
    * A term begins.
    * @param exceptions of the mark, if it is this program's own
-   * @param keys of every object
+   * @param keys of every object. Undefined: nobody knows them all, and it is called again when they are known
    */
-  beginTerm(exceptions: readonly string[] | undefined, keys: readonly string[]): void {
+  beginTerm(exceptions: readonly string[] | undefined, keys: readonly string[] | undefined): void {
     this.excepted = exceptions && new Set(exceptions);
-    this.sweep = exceptions ? undefined : { waiting: new Set(keys), exceptions: new Set() };
+    this.sweep = exceptions || !keys ? undefined : { waiting: new Set(keys), exceptions: new Set() };
     this.endSweep();
   }
 

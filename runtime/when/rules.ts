@@ -45,6 +45,7 @@ const ROUTINE: Rule = { priority: "routine", endsBackoff: true };
  * | object changed | watch | change | at once | yes |
  * | object stripped of a finalizer or the memory | watch | change | at once five times, then every 10 s | yes |
  * | object ready, when it is first seen | time | routine | at once | yes |
+ * | object unready, when it is first seen in a generation that was handled | time | change | at once | yes |
  * | object gone, and a caller waits for a run, or its remains must be deleted by us | time | change | at once | yes |
  * | remains of an object that is gone | time | routine | after 1 s | yes |
  * | child reports | child | child | after 100 ms, once a second, not before the next correction in a contest | no |
@@ -71,6 +72,8 @@ export const RULES = {
   "object changed": { ...CHANGE, cause: "watch" },
   "object stripped": { ...CHANGE, cause: "watch", rate: { burst: 5, refillMs: 10_000 } },
   "object ready": ROUTINE,
+  // Nobody has changed it since it was handled.
+  "object unready": CHANGE,
   "object gone": { ...CHANGE, isForLeader: true },
   // Children of a deleted object are deleted one after another. A single look covers all of them.
   remains: { ...ROUTINE, afterMs: 1_000, isForLeader: true },

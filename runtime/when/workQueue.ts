@@ -63,6 +63,8 @@ interface Entry extends History, Ready {
   isRateLimited: boolean;
   /** The cause of its next run, and when the cause came. Undefined: it is time, or the last run failed. */
   noted: { readonly cause: Cause; readonly at: number } | undefined;
+  /** Its other causes. */
+  alsoBy: readonly Cause[];
   /** Set only while it is worked on. */
   again: Again | undefined;
   /** The list without which the last work on it came to nothing. */
@@ -72,6 +74,8 @@ interface Entry extends History, Ready {
   /** Whether its object has gone since the work in progress began. */
   isForgotten: boolean;
 }
+
+const NONE: readonly Cause[] = [];
 
 /** Runs of one object: so many in a row, and then one each `refillMs`. */
 export const RATE_LIMIT: RateLimit = { burst: 20, refillMs: 100 };
@@ -120,8 +124,7 @@ export class WorkQueue {
   add(key: string, { cause, priority, afterMs, endsBackoff }: Reason): void {
     const now = this.options.now();
     const entry = this.entry(key);
-    if (cause && (!entry.noted || CAUSES.indexOf(cause) < CAUSES.indexOf(entry.noted.cause)))
-      entry.noted = { cause, at: now };
+    if (cause) this.note(entry, cause, now);
     if (entry.state === "working") {
       entry.again = both(entry.again, { priority, at: now + afterMs, endsBackoff });
     } else if (entry.state === "ready") {
@@ -165,11 +168,18 @@ export class WorkQueue {
    */
   arrivalOf(key: string): Arrival {
     const entry = this.entry(key);
-    const { noted, failures, readySince } = entry;
-    entry.noted = undefined;
+    const { noted, alsoBy, failures, readySince } = entry;
+    [entry.noted, entry.alsoBy] = [undefined, NONE];
     const takenAt = this.options.now();
     const cause = noted?.cause ?? (failures > 0 ? "retry" : "time");
-    return { cause, ...(noted && { at: noted.at }), readyAt: Math.min(readySince, takenAt), takenAt };
+    const others = alsoBy.length > 0 && { alsoBy };
+    return {
+      cause,
+      ...others,
+      ...(noted && { at: noted.at }),
+      readyAt: Math.min(readySince, takenAt),
+      takenAt,
+    };
   }
 
   /**
@@ -234,6 +244,7 @@ export class WorkQueue {
     this.ready.delete(key, entry);
     this.delayed.delete(key);
     entry.again = entry.noted = undefined;
+    entry.alsoBy = NONE;
     entry.failures = entry.doublings = 0;
     if (entry.state === "working") entry.isForgotten = true;
     else this.entries.delete(key);
@@ -298,7 +309,17 @@ export class WorkQueue {
     for (const entry of this.entries.values()) {
       entry.readySince = now;
       entry.noted = undefined;
+      entry.alsoBy = NONE;
     }
+  }
+
+  private note(entry: Entry, cause: Cause, at: number): void {
+    const { noted, alsoBy } = entry;
+    if (cause === noted?.cause) return;
+    const isFirst = !noted || CAUSES.indexOf(cause) < CAUSES.indexOf(noted.cause);
+    const other = isFirst ? noted?.cause : cause;
+    if (isFirst) entry.noted = { cause, at };
+    if (other && !alsoBy.includes(other)) entry.alsoBy = [...alsoBy, other];
   }
 
   private entry(key: string): Entry {
@@ -311,6 +332,7 @@ export class WorkQueue {
         workingSince: 0,
         isRateLimited: false,
         noted: undefined,
+        alsoBy: NONE,
         again: undefined,
         awaits: undefined,
         listings: 0,

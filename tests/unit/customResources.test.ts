@@ -159,7 +159,7 @@ describe("CustomResources", () => {
     list(9, ...found);
     assert.deepEqual(
       changes.map(({ kind }) => kind),
-      ["object ready", "object changed", "object changed", "object changed"],
+      ["object ready", "object changed", "object changed", "object unready"],
     );
     watched(at(10, { name: "a", uid: "a", generation: 4 }, status({ observedGeneration: 4 })));
     assert.equal(changes.at(-1)?.kind, "object changed");

@@ -285,6 +285,18 @@ describe("Dispatcher", () => {
     }
   });
 
+  it("begins a run of an object that waits for its stage when its user changes its labels, whatever else comes", async () => {
+    const labelled = (alsoBy: readonly ("watch" | "used")[]) =>
+      dispatcher.reconcile(NAME, 1, { client, fence: () => {}, arrival: { ...EVENT, alsoBy } });
+    await begin({}, staged);
+    const { metadata, ...object } = ran();
+    cluster.put({ ...object, metadata: { ...metadata, labels: { tier: "gold" } } });
+    await labelled(["used"]);
+    assert.equal(runs(), 0);
+    await labelled(["watch"]);
+    assert.equal(runs(), 1);
+  });
+
   it("tells a run in a staged roll-out that its first answer must not delete children", async () => {
     for (const [rollout, withheld] of [
       [staged, "true"],

@@ -51,6 +51,7 @@ function newReceiver({
     alarms: new Alarms(() => {}),
     resource: WIDGETS,
     rollout: undefined,
+    onListed: () => {},
     get watches() {
       return known().watches;
     },

@@ -66,6 +66,17 @@ describe("standing answers", () => {
     assert.deepEqual(marks, [[], []]);
   });
 
+  it("lead to no mark before it is known which objects there are", () => {
+    standing.beginTerm(undefined, undefined);
+    standing.looked(KEY, UID, "one", "one");
+    assert.deepEqual(marks, []);
+    standing.beginTerm(undefined, [KEY, OTHER]);
+    standing.looked(KEY, UID, "one", "one");
+    assert.deepEqual(marks, []);
+    standing.looked(OTHER, OTHER_UID, "one", "one");
+    assert.deepEqual(marks, [[]]);
+  });
+
   it("except from the mark objects that remember a question of another program", () => {
     standing.beginTerm(undefined, [KEY, OTHER]);
     standing.looked(KEY, UID, undefined, "one");

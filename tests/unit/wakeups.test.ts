@@ -243,6 +243,7 @@ describe("the table of rules", () => {
     [{ kind: "object changed", name: NAME, resourceVersion: "1", isHinted: true }, {}, "object changed"],
     [{ kind: "object stripped", name: NAME }, {}, "object stripped"],
     [{ kind: "object ready", name: NAME }, {}, "object ready"],
+    [{ kind: "object unready", name: NAME }, {}, "object unready"],
     [{ kind: "object gone", ...OWNER, name: NAME }, {}, undefined],
     [{ kind: "object gone", ...OWNER, name: NAME }, { isAwaited: true }, "object gone"],
     [{ kind: "object gone", ...OWNER, name: NAME }, OTHERS, "object gone"],

@@ -18,6 +18,7 @@ import {
   type ObjectName,
 } from "../../base/objects";
 import { isListed } from "../../base/resource";
+import { isCausedBy } from "../../base/turn";
 import { applyEntry } from "../../fields/managedFields";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
@@ -29,6 +30,7 @@ import { clearUpAfterGone } from "../../reconcile/departures";
 import { consequenceOf, WatchLateError } from "../../reconcile/errors";
 import { isTaken, remember } from "../../reconcile/remember";
 import type { Outcome, ReconcileIdentity, Settled } from "../../reconcile/report";
+import { isByUser } from "../../reconcile/rolloutGate";
 import {
   failedOutcome,
   type Parts,
@@ -183,7 +185,7 @@ export class Dispatcher {
     const key = keyOf(name);
     const before = this.runChangesOf(key);
     // Whatever comes of this look: it may meet a run that began before the event.
-    if (context.arrival?.cause === "event") this.woken.add(key);
+    if (isCausedBy(context.arrival, "event")) this.woken.add(key);
     const look = new Run(this.options, name, attempt, context, this.masked);
     try {
       await this.look(look);
@@ -260,7 +262,7 @@ export class Dispatcher {
       if (isDecided) return;
     }
     if (this.saysStuck(key, its, now, look)) return;
-    if (context.arrival?.cause === "child") its.isChildNews = true;
+    if (isCausedBy(context.arrival, "child")) its.isChildNews = true;
     await this.deletePredecessors(object, look);
     await this.dispatch(object, left, its, look);
   }
@@ -356,7 +358,8 @@ export class Dispatcher {
       now,
     });
     look.settled = this.settledBy(left, last);
-    const waits = rollout?.waits(object, need === "urgent" || event === "finalize") ?? false;
+    const byUser = need === "urgent" || isByUser(object, look.context.arrival, false);
+    const waits = rollout?.waits(object, byUser) ?? false;
     if (waits && need !== undefined) {
       this.places.leave(keyOf(metadata));
       return look.skip("waits for its stage");

@@ -178,6 +178,11 @@ export class NetWorld implements World {
     this.line.onDeath = () => this.clock.after(RESTARTED_AFTER_MS, again);
   }
 
+  /** An event from outside names an object. */
+  wake(name: string) {
+    return this.engine?.wake({ namespace: this.ground.namespace, name });
+  }
+
   /** Users do something, and everybody comes to rest. */
   async act(act: Act): Promise<void> {
     await this.steady(act(this.ground));
