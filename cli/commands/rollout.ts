@@ -137,15 +137,22 @@ async function undo(client: KubernetesClient, staged: Staged): Promise<void> {
   }
   for (const manifest of made.configMaps)
     await client.create(CONFIG_MAPS, manifest).catch(ifRefused(409, undefined));
+  const change = async (dryRun: boolean) => {
+    if (made.workflowSpec !== undefined)
+      await client.jsonPatch(
+        WORKFLOW_TEMPLATES,
+        template,
+        [{ op: "replace", path: "/spec", value: made.workflowSpec }],
+        { dryRun },
+      );
+    const replaced = [{ op: "replace", path: "/spec/template", value: made.template }] as const;
+    await client.jsonPatch(DEPLOYMENTS, deployment.metadata, replaced, { dryRun });
+  };
+  // If it is refused, nobody may be left with the permission to delete children.
+  await change(true);
   // Before the former version comes, which may then delete what the new one has created.
   await write(client, staged, undoneText(text) ?? text);
-  if (made.workflowSpec !== undefined)
-    await client.jsonPatch(WORKFLOW_TEMPLATES, template, [
-      { op: "replace", path: "/spec", value: made.workflowSpec },
-    ]);
-  await client.jsonPatch(DEPLOYMENTS, deployment.metadata, [
-    { op: "replace", path: "/spec/template", value: made.template },
-  ]);
+  await change(false);
   print(
     `${identityOf(operator)} goes back to its former version, first for the objects that the new one was asked about. ${asTyped(`rollout status ${name}`)} shows how it goes on. The next pulumi up that changes the operator replaces it: revert the commit before that.`,
   );

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ConfigMapContent } from "../../components/manifests/configMaps";
 import {
+  EVERYWHERE,
   FILES_ANNOTATION,
   type KeptFiles,
   readKeptFiles,
 } from "../../components/manifests/operator/keptFiles";
 import { isRecord } from "../../runtime/base/json";
 import type { Json, KubernetesObject, Manifest } from "../../runtime/base/objects";
-import { DEFINITION_FILE, programFingerprint, type RolloutState } from "../../runtime/cli";
+import { programFingerprint, type RolloutState } from "../../runtime/cli";
 import { CommandError } from "../common/commandError";
 
 /** The lasting way back, and the only one if a version is not in the cluster any more. */
@@ -54,14 +54,17 @@ export function undoOf(versions: Versions): Undo {
   const { files } = kept;
   if (!files) throw refused("the former version's files are too large for the Deployment to keep them");
   if (now?.schema !== kept.schema) throw refused("the schema of the CRD has changed since");
-  const lost = kindsIn(files).find(
-    (kind) => !kindsIn(now.files ?? {}).some((each) => isDeepStrictEqual(each, kind)),
-  );
-  if (lost) throw refused(`the runner's account has no rights on ${lost.join(" ")} any more`);
+  const isLeft = (right: string) =>
+    now.rights.includes(right) || (now.rights.includes(EVERYWHERE) && right.startsWith("in "));
+  const lost = kept.rights.find((right) => !isLeft(right));
+  if (lost) throw refused(`the operator's accounts have no rights ${lost} any more`);
   const names = new Map(Object.keys(files).map((name) => [name, `${name}-undo`]));
   const { apiVersion, kind, metadata } = deployment;
   const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid };
   const template = renamed(withoutHash(templateOf(replicaSet)), names) as Json;
+  // A second permission to delete children would be left for another version.
+  if (isDeepStrictEqual(template, templateOf(deployment)))
+    throw refused("the former version is back already");
   return {
     configMaps: Object.entries(files).map(([name, content]) => ({
       apiVersion: "v1",
@@ -126,15 +129,6 @@ function configMapsIn(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, inner]) =>
     key === "configMap" && isRecord(inner) ? [String(inner["name"])] : configMapsIn(inner),
   );
-}
-
-/** The kinds of children in a version's definition. */
-function kindsIn(files: Readonly<Record<string, ConfigMapContent>>): (readonly [string, string])[] {
-  const definition = Object.values(files).find(({ data }) => data[DEFINITION_FILE] !== undefined);
-  const { children = [] } = JSON.parse(definition?.data[DEFINITION_FILE] ?? "{}") as {
-    readonly children?: readonly { readonly apiVersion: string; readonly kind: string }[];
-  };
-  return children.map(({ apiVersion, kind }) => [apiVersion, kind] as const);
 }
 
 function templateOf(object: KubernetesObject): PodTemplate {

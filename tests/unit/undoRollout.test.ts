@@ -15,6 +15,8 @@ const crdOf = (type: string): JsonObject => ({
   spec: { versions: [{ name: "v1", storage: true, schema: { openAPIV3Schema: { type } } }] },
 });
 
+const USES = { token: { apiVersion: "v1", kind: "Secret", plural: "secrets", name: "spec.secret" } };
+
 /** A version of an operator in a cluster, as the Deployment and its ReplicaSet with that hash have it. */
 function version(hash: string, handler: string, more: Partial<Operator> = {}) {
   const { operator, files } = withFiles({ rollout, crd: crdOf("object"), ...more }, { "main.py": handler });
@@ -111,6 +113,7 @@ describe("the undoing of a staged roll-out", () => {
     const schema = version("new", "new", { crd: crdOf("string") });
     const fewer = version("new", "new", { children: [] });
     const large = version("old", "x".repeat(200_000));
+    const rules = [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] }];
     const forged = structuredClone(old);
     const { template } = forged.replicaSet["spec"] as {
       template: { metadata: { annotations: Record<string, string> } };
@@ -118,18 +121,47 @@ describe("the undoing of a staged roll-out", () => {
     template.metadata.annotations[FILES_ANNOTATION] = (
       template.metadata.annotations[FILES_ANNOTATION] ?? ""
     ).replace('"main.py":"old"', '"main.py":"evil"');
+    const undone = { ...now };
+    const { template: back } = undoOf(versions([old], now));
+    undone.deployment = {
+      ...now.deployment,
+      spec: { ...(now.deployment["spec"] as object), template: back },
+    };
     const refusals: [string, Versions, RegExp][] = [
       ["no former version", versions([old], now, { former: undefined }), /no roll-out of an earlier version/],
       ["the ReplicaSet is gone", versions([bad], now), /the Deployment no longer has the former version/],
       ["the CRD has changed", versions([old], schema), /the schema of the CRD has changed/],
       ["the account has fewer rights", versions([old], fewer), /no rights on \S+ \S+ any more/],
+      [
+        "the account has no rights in a namespace",
+        versions([old], version("new", "new", { namespaces: ["shop"] })),
+        /no rights in all namespaces any more/,
+      ],
+      [
+        "the account may not read what objects use",
+        versions([version("old", "old", { uses: USES })], now),
+        /no rights on used objects of v1 Secret any more/,
+      ],
+      [
+        "the handler's account has fewer rights",
+        versions([version("old", "old", { rules })], now),
+        /no rights by the rule .*deployments.* any more/,
+      ],
       ["the files are too large", versions([large], now), /too large/],
+      ["it is undone already", versions([old], undone), /the former version is back already/],
       ["somebody has changed the files", versions([forged], now), /no longer has the former version/],
     ];
     for (const [why, given, message] of refusals) {
       assert.throws(() => undoOf(given), message, why);
       assert.throws(() => undoOf(given), /Go back with git revert and pulumi up\.$/, why);
     }
+  });
+
+  it("is not refused because the new version has large files, or more rights", () => {
+    const larger = version("new", "x".repeat(200_000));
+    assert.ok(undoOf(versions([old], larger)).template);
+    const fewer = version("old", "old", { namespaces: ["shop"] });
+    assert.ok(undoOf(versions([fewer], version("new", "new", { uses: USES }))).template);
   });
 
   it("needs no annotation of operators without a staged roll-out", () => {

@@ -11,6 +11,8 @@ const MOST_BYTES = 128 * 1024;
 export interface KeptFiles {
   /** A fingerprint of the schemas of the operator's CRD. */
   readonly schema: string;
+  /** What its accounts have rights on, in words. */
+  readonly rights: readonly string[];
   /** The ConfigMaps, by their names. Undefined if they are too large. */
   readonly files?: Readonly<Record<string, ConfigMapContent>> | undefined;
 }
@@ -27,9 +29,9 @@ export function keptFiles(operator: Operator, { definition, handler }: OperatorF
       { data, ...(binaryData && { binaryData }) },
     ]),
   );
-  const schema = fingerprint(schemasOf(operator));
-  const whole = JSON.stringify({ schema, files } satisfies KeptFiles);
-  return Buffer.byteLength(whole) <= MOST_BYTES ? whole : JSON.stringify({ schema } satisfies KeptFiles);
+  const known = { schema: fingerprint(schemasOf(operator)), rights: rightsOf(operator) };
+  const whole = JSON.stringify({ ...known, files } satisfies KeptFiles);
+  return Buffer.byteLength(whole) <= MOST_BYTES ? whole : JSON.stringify(known satisfies KeptFiles);
 }
 
 /**
@@ -39,14 +41,27 @@ export function keptFiles(operator: Operator, { definition, handler }: OperatorF
 export function readKeptFiles(text: string | undefined): KeptFiles | undefined {
   try {
     const read: unknown = JSON.parse(text ?? "");
-    if (!isRecord(read) || typeof read["schema"] !== "string") return undefined;
-    const { schema, files } = read as unknown as KeptFiles;
+    if (!isRecord(read) || typeof read["schema"] !== "string" || !Array.isArray(read["rights"]))
+      return undefined;
+    const { schema, rights, files } = read as unknown as KeptFiles;
     const isWhole = ([name, { data, binaryData }]: [string, ConfigMapContent]) =>
       name.endsWith(`-${contentHash({ ...data, ...binaryData })}`);
-    return Object.entries(files ?? {}).every(isWhole) ? { schema, files } : undefined;
+    return Object.entries(files ?? {}).every(isWhole) ? { schema, rights, files } : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** A namespace in the list has no rights of its own where all have them. */
+export const EVERYWHERE = "in all namespaces";
+
+function rightsOf({ children, uses, namespaces, rules, grants }: Operator): string[] {
+  return [
+    ...children.map(({ apiVersion, kind }) => `on ${apiVersion} ${kind}`),
+    ...Object.values(uses).map(({ apiVersion, kind }) => `on used objects of ${apiVersion} ${kind}`),
+    ...(namespaces === "all" ? [EVERYWHERE] : namespaces.map((name) => `in the namespace ${name}`)),
+    ...[...rules, ...grants].map((rule) => `by the rule ${JSON.stringify(rule)}`),
+  ];
 }
 
 function schemasOf({ crd }: Operator): unknown {
