@@ -45,8 +45,9 @@ interface Touched {
   /** Whether its user has changed it, and that was not yet served. */
   isByUser: boolean;
   state: "asked" | Looked["state"];
-  /** How many looks have changed its children. */
+  /** How many looks in a row have changed its children, and when the last one did. */
   changes: number;
+  changedAt: number;
 }
 
 /** An object of a roll-out. */
@@ -57,8 +58,10 @@ export interface RolloutObject {
 
 const RESTLESS: Looked = { state: "failed", why: "each answer changes its children again" };
 const STAGES: readonly unknown[] = ["first", "rest", "done"] satisfies RolloutState["stage"][];
-/** So often a new program may change the children of one object before it counts as one that never comes to rest. */
+/** So often in a row a new program may change the children of one object before it counts as one that never comes to rest. */
 const MOST_CHANGES = 20;
+/** A change that comes this much later than the one before is not in a row with it: it is a schedule's, or another event's. */
+const ROW_MS = 30_000;
 /** The longest list of objects in a reason. */
 const MOST_NAMED = 3;
 
@@ -198,7 +201,8 @@ export class Rollout {
     if (!state || said?.program !== state.program) return false;
     if (said.undone) this.state = { ...state, undone: true };
     if (!state.halted || said.halted || !said.accepted) return false;
-    this.state = { ...state, halted: undefined, accepted: true, since: said.since };
+    // The clock of the person's machine may be wrong.
+    this.state = { ...state, halted: undefined, accepted: true, since: timeOf(new Date()) };
     for (const [uid, touched] of this.touched) {
       if (touched.state === "ready" || touched.state === "asked") continue;
       touched.counts = false;
@@ -221,8 +225,9 @@ export class Rollout {
     if (state?.stage === "done") return false;
     const known = this.touched.get(uid);
     if (!isByUser && !(state && this.isOpen(uid, state))) return true;
-    if (!known) this.touched.set(uid, { key, isByUser, counts: wasReady, state: "asked", changes: 0 });
-    else if (isByUser) known.isByUser = true;
+    if (!known)
+      this.touched.set(uid, { key, isByUser, counts: wasReady, state: "asked", changes: 0, changedAt: 0 });
+    else if (isByUser) Object.assign(known, { isByUser, changes: 0 });
     return false;
   }
 
@@ -242,7 +247,11 @@ export class Rollout {
     if (given.state === "left") return this.forget(uid);
     const known = this.touched.get(uid);
     if (!state || !known || state.stage === "done") return;
-    if ("hasChanged" in given && given.hasChanged) known.changes++;
+    if ("hasChanged" in given && given.hasChanged) {
+      const now = this.options.now();
+      known.changes = now - known.changedAt < ROW_MS ? known.changes + 1 : 1;
+      known.changedAt = now;
+    }
     const look: Looked = known.changes > MOST_CHANGES ? RESTLESS : given;
     known.state = look.state;
     if (look.state === "ready") known.isByUser = false;
@@ -267,9 +276,12 @@ export class Rollout {
     if (state?.stage !== "first" || state.halted || quietSince === undefined) return;
     if (options.now() - quietSince < options.limits.pauseSeconds * 1000) return;
     const bad = this.among("failed", "unready");
-    const all = this.among("failed", "unready", "ready");
+    const well = this.among("ready");
     const [one] = bad;
-    if (one && (bad.length >= options.limits.haltAfterFailures || bad.length === all.length))
+    // What users have changed meanwhile says little about the others, if any of the first can tell more.
+    const isOfFirst = ({ uid }: RolloutObject) => this.first.has(uid);
+    const isNoneWell = bad.some(isOfFirst) ? !well.some(isOfFirst) : well.length === 0;
+    if (one && (bad.length >= options.limits.haltAfterFailures || isNoneWell))
       return this.halt(`${namesOf(bad)} ${bad.length === 1 ? "is" : "are"} not Ready`, one);
     this.state = { ...state, stage: "rest" };
     this.enter();

@@ -175,6 +175,37 @@ describe("a staged roll-out", () => {
     }
   });
 
+  it("halts at the end of the pause if all of the first have failed, whatever users have changed meanwhile", () => {
+    const scene = new Scene(objectsOf(20));
+    scene.begin("one");
+    scene.lookAtAll(() => FAILED);
+    const waiting = scene.objects.filter((object) => scene.rollout.waits(object, false, true));
+    assert.equal(waiting.length, 19);
+    for (const object of waiting.slice(0, 5)) scene.look(object, READY, true);
+    scene.pass(60);
+    assert.ok(scene.rollout.isHalted);
+  });
+
+  it("halts on an object whose children change again and again, and on none that has work to do now and then", () => {
+    const changed: Looked = { state: "ready", hasChanged: true };
+    for (const [everySeconds, isByUser, isHalted] of [
+      [1, false, true],
+      // A schedule.
+      [60, false, false],
+      // A user who tries one value after another.
+      [1, true, false],
+    ] as const) {
+      const scene = new Scene(objectsOf(1), { ...LIMITS, pauseSeconds: 3_600 });
+      scene.begin("one");
+      for (let time = 0; time < 30; time++) {
+        scene.pass(everySeconds);
+        scene.look(scene.objects[0] as RolloutObject, changed, isByUser);
+      }
+      scene.pass(3_600);
+      assert.equal(scene.rollout.isHalted, isHalted, `${everySeconds} ${isByUser}`);
+    }
+  });
+
   it("halts at the first deletion that is withheld, and withholds none of what users change or people accept", () => {
     const scene = new Scene(objectsOf(1000));
     scene.begin("one");
@@ -235,6 +266,14 @@ describe("a staged roll-out", () => {
     assert.ok(!scene.rollout.isHalted);
     for (const object of members.slice(3, 6)) scene.look(object, FAILED);
     assert.ok(scene.rollout.isHalted);
+  });
+
+  it("takes no time from the machine of the person who resumes it", () => {
+    const scene = new Scene(objectsOf(100));
+    scene.begin("one");
+    scene.lookAtAll(() => FAILED);
+    assert.ok(scene.rollout.heed(resumedText(scene.lease, new Date("2099-01-01"))));
+    assert.ok(scene.rollout.since <= Date.now());
   });
 
   it("remembers the last program that came to its end, through any number that did not", () => {
