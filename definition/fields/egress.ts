@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { complainIn, fields, filledListOf, integer, listOf, mapOf, text } from "../checks";
-import { namespaceName } from "./terms";
+import { complainIn, fields, filledListOf, integer, listOf, text } from "../checks";
+import { labels, namespaceName } from "./terms";
 
 const REMEDY =
   "Write, for example, { cidr: 203.0.113.0/24, ports: [443] } or { namespace: shop, ports: [8080] }.";
@@ -13,7 +13,8 @@ const NAMED = [
 
 const cidr = text("Give a range of addresses, for example 203.0.113.0/24.", (range) => {
   const [address = "", prefix, ...more] = range.split("/");
-  const version = isIP(address);
+  // With a zone, it is one only on the machine that has this zone.
+  const version = address.includes("%") ? 0 : isIP(address);
   if (version === 0)
     return `is "${range}", which is no range of addresses. A NetworkPolicy cannot name a host`;
   if (prefix === undefined)
@@ -30,11 +31,7 @@ export const DESTINATION = fields(
     namespace: namespaceName("shop")
       .optional()
       .describe("The namespace of pods. Either cidr or namespace is given."),
-    podLabels: mapOf(
-      text("Quote it."),
-      text("Quote it."),
-      "Give labels of pods, for example { app: collector }.",
-    )
+    podLabels: labels("Give labels of pods, for example { app: collector }.")
       .optional()
       .describe("Labels of the pods, if not all pods of that namespace are meant."),
     ports: filledListOf(

@@ -1,5 +1,5 @@
 /** The parts of several fields of a definition: names of Kubernetes, kinds and images. */
-import { either, filledListOf, pattern, quoted, text, word } from "../checks";
+import { either, filledListOf, mapOf, pattern, quoted, text, word } from "../checks";
 
 /** A DNS label (RFC 1123) of any allowed length. The name of a namespace is one. */
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -64,3 +64,26 @@ export function secretName(where: string) {
 
 /** A key of a Secret. */
 export const SECRET_KEY = pattern(/^[-._a-zA-Z0-9]+$/, "a key of a Secret", "Name the key in that Secret.");
+
+/** The name of a label. */
+export function labelName(remedy: string) {
+  const name = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+  return pattern(name, "the name of a label", remedy);
+}
+
+/** Labels that objects must have. */
+export function labels(remedy: string) {
+  return mapOf(
+    labelName(remedy),
+    text(
+      remedy,
+      (value) => {
+        if (value.includes("*")) return `is ${quoted(value)}, a wildcard: a label has one value`;
+        const isValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/.test(value);
+        return isValue ? undefined : `is ${quoted(value)}, which cannot be the value of a label`;
+      },
+      0,
+    ),
+    remedy,
+  );
+}

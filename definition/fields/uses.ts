@@ -1,5 +1,5 @@
 import { complainIn, fields, filledListOf, mapOf, pattern, text } from "../checks";
-import { API_VERSION, IRREGULAR_PLURAL, KIND, namespaceName } from "./terms";
+import { API_VERSION, IRREGULAR_PLURAL, KIND, labelName, namespaceName } from "./terms";
 
 const USE_REMEDY =
   "Write, for example, credentials: { apiVersion: v1, kind: Secret, name: spec.credentialsSecret }.";
@@ -28,7 +28,7 @@ const use = fields(
           "(\"'settings'\"). A path with [*] gives a list.",
       ),
     labels: mapOf(
-      text("Name a label, for example app."),
+      labelName("Name a label, for example app."),
       term,
       "Write, for example, labels: { app: metadata.name }.",
     )

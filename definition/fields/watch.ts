@@ -1,6 +1,6 @@
 import { WATCHED_PARTS } from "../../runtime/operator/definition";
-import { fields, filledListOf, mapOf, oneOf, pattern, quoted, text } from "../checks";
-import { API_VERSION, IRREGULAR_PLURAL, KIND, NAMESPACES } from "./terms";
+import { fields, filledListOf, oneOf } from "../checks";
+import { API_VERSION, IRREGULAR_PLURAL, KIND, labels, NAMESPACES } from "./terms";
 
 const LABEL_REMEDY = 'Write, for example, labels: { notify: "true" }.';
 
@@ -12,23 +12,7 @@ export const WATCH = fields(
     apiVersion: API_VERSION,
     kind: KIND,
     plural: IRREGULAR_PLURAL,
-    labels: mapOf(
-      pattern(
-        /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
-        "the name of a label",
-        LABEL_REMEDY,
-      ),
-      text(
-        LABEL_REMEDY,
-        (value) => {
-          if (value.includes("*")) return `is ${quoted(value)}, a wildcard: a label has one value`;
-          const isValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/.test(value);
-          return isValue ? undefined : `is ${quoted(value)}, which cannot be the value of a label`;
-        },
-        0,
-      ),
-      LABEL_REMEDY,
-    )
+    labels: labels(LABEL_REMEDY)
       .optional()
       .describe("Only objects with all of these labels. Default: every object of the kind."),
     namespaces: NAMESPACES.optional().describe(

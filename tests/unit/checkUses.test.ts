@@ -111,6 +111,7 @@ describe("what a definition says that its objects use", () => {
       /^uses\.map\.labels is empty, and would select every object/,
     ],
     ["a label that no label can be", map({ labels: { a: "'b c'" } }), /cannot be the value of a label/],
+    ["a label of no name", map({ labels: { "a b": "'c'" } }), /not the name of a label/],
     [
       "a namespace that is a path",
       map({ name: "'a'", namespace: "spec.namespace" }),

@@ -146,6 +146,12 @@ describe("egress", function () {
     [{ cidr: "203.0.113.0/24", namespace: "shop", ports: [443] }, /egress\[0\] has cidr and namespace\. /],
     [{ cidr: "203.0.113.0/24", podLabels: { a: "b" }, ports: [443] }, /podLabels is given beside cidr\. /],
     [{ namespace: "Shop", ports: [443] }, /namespace is "Shop"/],
+    [
+      { namespace: "shop", podLabels: { app: "a b" }, ports: [443] },
+      /podLabels\.app is "a b", which cannot be/,
+    ],
+    [{ namespace: "shop", podLabels: { "a b": "c" }, ports: [443] }, /podLabels.* not the name of a label/],
+    [{ cidr: "fe80::1%eth0/64", ports: [443] }, /cidr .*which is no range/],
   ];
   for (const [destination, problem] of refused) {
     it(`refuses ${JSON.stringify(destination)}, and says what to write`, () => {
