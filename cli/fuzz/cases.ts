@@ -97,6 +97,11 @@ const WORDS = { own: "fuzzalpha", fresh: "fuzzgamma", other: "fuzzdelta", third:
 type Who = keyof typeof WORDS;
 const DIGITS = { own: "a", fresh: "b", other: "c", third: "d" };
 const OTHER_NAMESPACE = "fuzzelsewhere";
+/** The object is being deleted. */
+const DELETED: FixtureStep = {
+  event: "finalize",
+  object: { metadata: { deletionTimestamp: "2026-02-01T00:00:00Z" } },
+};
 const DUE_AT = "2026-01-31T03:00:00Z";
 
 /** One run of a case. */
@@ -144,6 +149,10 @@ export class CaseRun {
     const fresh = this.play("fresh", last, { generation: this.all.length, pool: "other" });
     const reference = await this.dueAtEnd(fresh, await fresh.rest());
     await this.compareEnds(play, end, fresh, reference, last, earlier);
+    if (!this.material.operator.finalize) return;
+    await withEarlier(earlier, () => play.ask(DELETED));
+    // An object may be deleted before its first run.
+    await withEarlier(earlier, () => this.play("third", last).ask(DELETED));
   }
 
   /** The life of the object, with all that goes wrong. */

@@ -46,7 +46,9 @@ function withoutMarks(document: JsonObject): JsonObject {
   const { metadata, ...object } = document.object as JsonObject;
   const { uid: _, generation: __, creationTimestamp: ___, ...own } = metadata as JsonObject;
   const steps = (document.steps as JsonObject[] | undefined)?.map(({ object: change, ...step }) => {
-    const { metadata: ____, ...left } = (change ?? {}) as JsonObject;
+    const { metadata: of = {}, ...others } = (change ?? {}) as JsonObject;
+    const { generation: ____, ...kept } = of as JsonObject;
+    const left = { ...(Object.keys(kept).length > 0 && { metadata: kept }), ...others };
     return { ...(Object.keys(left).length > 0 && { object: left }), ...step };
   });
   return { ...document, object: { ...object, metadata: own }, ...(steps && { steps }) };
@@ -159,8 +161,9 @@ function leftOut(play: Life, { children = [] }: JsonObject, operator: Operator):
 }
 
 /** A single question as a fixture. */
-function situationOf({ object, children, used, state, due, dryRun }: Situation): JsonObject {
+function situationOf({ event, object, children, used, state, due, dryRun }: Situation): JsonObject {
   return {
+    ...(event === "finalize" && { event }),
     ...(dryRun && { dryRun }),
     object,
     ...(children.length > 0 && { children: children as Json[] }),
@@ -188,12 +191,12 @@ function lifeOf(
     };
   });
   const [only, ...others] = all;
-  const { expect, answer } = only ?? {};
+  const { expect, answer, ...change } = only ?? {};
   return {
     ...(situation.dryRun && { dryRun: true }),
     object: { metadata, ...content },
     ...(Object.keys(used).length > 0 && { used }),
-    ...(others.length === 0
+    ...(others.length === 0 && Object.keys(change).length === 0
       ? ((answer ? { answer } : { expect: expect ?? {} }) as JsonObject)
       : { steps: all as unknown as Json[] }),
   };

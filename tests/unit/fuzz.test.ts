@@ -72,6 +72,8 @@ interface Faulty {
   readonly timeoutSeconds?: number;
   readonly faulty: string;
   readonly mended: string;
+  /** Whether these are the bodies of finalize. @default those of reconcile */
+  readonly isEnd?: true;
 }
 
 const PLAIN = "return { children: [deployment(name, size, image)] };";
@@ -155,6 +157,19 @@ const FAULTY: Readonly<Record<string, Faulty>> = {
     faulty: "return { children: [], status: { runs: (status.runs ?? 0) + 1 } };",
     mended: "return { children: [] };",
   },
+  "cleans up by a status that an object without a run has not": {
+    rules: ["fails"],
+    faulty: "return { finalized: object.status.image !== null };",
+    mended: "return { finalized: object.status?.image !== null };",
+    isEnd: true,
+  },
+  "cleans up only in the second try of a process": {
+    rules: ["differs", "later"],
+    before: "let count = 0;",
+    faulty: "return { finalized: ++count > 1 };",
+    mended: "return { finalized: object.metadata.deletionTimestamp.length > 0 };",
+    isEnd: true,
+  },
   "changes what all objects have for a mode that it was not written for": {
     rules: ["differs", "others", "history"],
     before: "const modes = { small: { replicas: 1 } }; let known = modes.small;",
@@ -164,7 +179,11 @@ const FAULTY: Readonly<Record<string, Faulty>> = {
   },
 };
 
-function codeOf({ before = "" }: Faulty, body: string): string {
+function codeOf({ before = "", isEnd }: Faulty, body: string): string {
+  if (isEnd)
+    return `${HEAD}${before}
+exports.reconcile = () => ({ children: [], status: { image: "none" } });
+exports.finalize = ({ object }) => { ${body} };`;
   return `${HEAD}${before}
 exports.reconcile = ({ object, children, used, due }) => {
   const { name } = object.metadata;
@@ -177,13 +196,14 @@ exports.reconcile = ({ object, children, used, due }) => {
 const NO_BUG: Faulty = { rules: [], faulty: PLAIN, mended: PLAIN };
 
 /** @param timeoutSeconds only a handler that hangs needs a short time */
-function operatorIn(root: string, timeoutSeconds = 120) {
+function operatorIn(root: string, timeoutSeconds = 120, finalize = false) {
   return loadDefinition(root, {
     ...widgetDefinition,
     name: "widget",
     handler: "main.js",
     children: CHILDREN,
     timeoutSeconds,
+    finalize,
   });
 }
 
@@ -200,7 +220,7 @@ describe("argosy fuzz", () => {
   for (const [what, bug] of Object.entries(FAULTY))
     it(`finds a handler that ${what}, and writes a fixture that fails until it is mended`, async () => {
       root = writeFolder({ "crd.yaml": CRD, "main.js": codeOf(bug, bug.faulty) });
-      const operator = operatorIn(root, bug.timeoutSeconds);
+      const operator = operatorIn(root, bug.timeoutSeconds, bug.isEnd);
       const { violation, counterexample } = await find(operator, 200);
       assert.ok(violation && counterexample, violation?.message ?? "nothing was found");
       assert.ok(bug.rules.includes(violation.rule), violation.message);
@@ -208,9 +228,10 @@ describe("argosy fuzz", () => {
       const failed = (await runFixtures(operator)).filter(({ passed }) => !passed);
       assert.ok(failed.length > 0, readFileSync(file, "utf8"));
       addFiles(root, { "main.js": codeOf(bug, bug.mended) });
-      for (const { differences, failure } of await runFixtures(operatorIn(root)))
+      const mended = operatorIn(root, undefined, bug.isEnd);
+      for (const { differences, failure } of await runFixtures(mended))
         assert.deepEqual([differences, failure], [[], undefined], readFileSync(file, "utf8"));
-      const { violation: left } = await find(operatorIn(root), 10);
+      const { violation: left } = await find(mended, 10);
       assert.equal(left, undefined, left?.message);
     });
 
