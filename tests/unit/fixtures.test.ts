@@ -341,6 +341,9 @@ describe("runFixtures", () => {
       "the trace": "request.trace ?? null",
       "the version of its object": "request.object.metadata.resourceVersion ?? null",
       "the version of a child": "request.children[0].metadata.resourceVersion ?? null",
+      "what Argosy says of its object":
+        "(request.object.status?.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True')",
+      "which generation Argosy has seen": "request.object.status?.observedGeneration ?? null",
     };
     const children = "children: [{ apiVersion: apps/v1, kind: Deployment, metadata: { name: a } }]";
     for (const [what, value] of Object.entries(broken))

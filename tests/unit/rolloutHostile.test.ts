@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { JsonObject } from "../../runtime/base/objects";
 import type { RolloutPolicy } from "../../runtime/operator/definition";
 import { isByUser } from "../../runtime/reconcile/rolloutGate";
 import { type RolloutState, rolloutStateIn } from "../../runtime/when/rollout";
@@ -148,6 +149,46 @@ describe("a staged roll-out that others disturb", () => {
       assert.equal(queue.takeDue(), "a");
       assert.equal(isByUser(object, queue.arrivalOf("a"), true), isUsers, String(causes));
       assert.equal(isByUser(object, queue.arrivalOf("a"), true), false, "it is forgotten");
+    }
+  });
+
+  it("asks about no more than its share, and comes to its end, at whichever write its process dies", async function () {
+    this.timeout(300_000);
+    const deaths = [
+      [2, "lost"],
+      [7, "before"],
+      [11, "lost"],
+      [16, "before"],
+    ] as const;
+    for (const [version, [deadAt, fate]] of deaths.entries()) {
+      if (version > 0) await world.stop();
+      world.questions.length = 0;
+      world.program = `v${version}`;
+      world.handler = (asked) => {
+        const answer = good(asked) as JsonObject;
+        const [child] = (answer["children"] ?? []) as JsonObject[];
+        return child ? { children: [{ ...child, data: { version: String(version) } }] } : answer;
+      };
+      let writes = 0;
+      world.line.decide = (write) => (/events/.test(write) || ++writes !== deadAt ? undefined : fate);
+      const start = () => {
+        world.start();
+        world.line.onDeath = () =>
+          world.clock.after(40_000, () => {
+            world.clock.drop();
+            start();
+          });
+      };
+      start();
+      for (const ms of [20_000, 55_000]) {
+        await world.steady(world.ground.wait(ms));
+        assert.ok(asked().size <= FIRST, `${deadAt}: ${asked().size}`);
+      }
+      await passed(300_000);
+      assert.ok(writes > deadAt);
+      const { program, stage } = await state();
+      assert.deepEqual([program, stage], [`v${version}`, "done"], String(deadAt));
+      assert.equal(asked().size, OBJECTS, String(deadAt));
     }
   });
 });
