@@ -233,7 +233,9 @@ export class CustomResources implements KnownObjects, KnownUids {
     if (same?.trigger === trigger && (after.deleting || !isStripped)) return;
     if (same?.trigger === trigger) return emit({ kind: "object stripped", name: { namespace, name } });
     if (!before && isReady) return emit({ kind: "object ready", name: { namespace, name } });
-    if (!before && !after.deleting && object && !this.options.watched && isHandled(object))
+    // Whether an object of others was handled is known only where that is remembered.
+    const wasHandled = this.options.watched ? source === "initial" : object && isHandled(object);
+    if (!before && !after.deleting && wasHandled)
       return emit({ kind: "object unready", name: { namespace, name } });
     const isHinted = same?.hinted !== hinted;
     emit({

@@ -26,7 +26,7 @@ export type ObjectNews =
     }
   /** Only one of our finalizers, or the engine's memory, was removed from the object. */
   | { readonly kind: "object stripped"; readonly name: ObjectName }
-  /** The object is new here, and its status says that it is ready, or that this generation was handled and is not ready. */
+  /** The object is new here, and was handled as it is: as far as is known, it is ready, or it is not. */
   | { readonly kind: "object ready" | "object unready"; readonly name: ObjectName }
   /** The object is gone, or no longer one of those that are watched. */
   | { readonly kind: "object gone"; readonly name: ObjectName; readonly uid: string };

@@ -165,6 +165,22 @@ describe("CustomResources", () => {
     assert.equal(changes.at(-1)?.kind, "object changed");
   });
 
+  it("does not take an object of others for changed because it is in the first list", () => {
+    const kinds: string[] = [];
+    const others = new CustomResources({
+      client: { get: async () => server, now: () => now },
+      resource: WIDGETS,
+      emit: ({ kind }) => void kinds.push(kind),
+      watched: { isWatched: () => true, partsOf: () => [], isReady: () => false },
+    });
+    const first = others.sink(undefined);
+    first.listing(true, "5");
+    first.set(at(5), true);
+    first.listed("5");
+    first.set(at(6, { name: "new", uid: "new" }), false);
+    assert.deepEqual(kinds, ["object unready", "object changed"]);
+  });
+
   it("says nothing of our own writes, neither when they are answered nor when the watch brings them", () => {
     objects.learn(at(6, {}, { status: READY }));
     watched(at(6, {}, { status: READY }));
