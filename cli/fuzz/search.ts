@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
 import { isJsonObject, type JsonObject } from "../../runtime/base/objects";
 import { type HandlerAnswer, HandlerPool, type Operator } from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
 import { compare } from "../fixtures/compare";
 import { readAll } from "../fixtures/fixture";
 import { answerTo, knownObject } from "../fixtures/runFixtures";
@@ -114,7 +115,13 @@ export async function search(operator: Operator, budget: Budget, count: Count): 
       ...{ seed, numRuns, endOnFailure: true, interruptAfterTimeLimit: ms },
     });
     const first = found as Violation | undefined;
-    if (failed && !first) throw errorInstance;
+    if (failed && !first)
+      throw (
+        errorInstance ??
+        new CommandError(
+          `${operator.name}: no case came to its end in ${ms / 1_000} s, and the handler may take ${operator.timeoutSeconds} s for each answer. Give more time with --seconds, or lower timeoutSeconds.`,
+        )
+      );
     const path = counterexamplePath ?? "";
     const timed = first?.rule === "fails" ? undefined : await veteran.askLater();
     // What is to blame: the clock; the case; the case, but only in new processes; what other objects have left in the process.

@@ -340,6 +340,16 @@ describe("argosy fuzz", () => {
     });
   });
 
+  it("says so if the handler has not even answered for the first object when the time is over", async () => {
+    root = writeFolder({ "crd.yaml": CRD, "main.js": codeOf(NO_BUG, "for (;;);") });
+    const budget = { seed: 1, runs: 5, ms: 2_000 };
+    const searching = search(operatorIn(root), budget, { cases: 0, refused: 0, answers: 0 });
+    await assert.rejects(
+      searching,
+      /^CommandError: widget: no case came to its end in 2 s, .* 120 s .*--seconds/,
+    );
+  });
+
   for (const [declared, complaint] of [
     ["{ ignor: [status.a] }", /fuzz\.ignor is not a known field.*ignore/s],
     ["{ values: { spec.size: [] } }", /fuzz\.values\.spec\.size is empty/],
