@@ -192,11 +192,10 @@ describe("the documentation", () => {
     }
   });
 
-  it("is read in an hour or two: 35,000 words without code, and 2,500 on a page", () => {
-    const lengths = PAGES.filter((page) => /^docs\/(?!README|reference\/)/.test(page)).map((page) => {
-      const text = readFileSync(path.join(root, page), "utf8").replace(/^```.*?^```$/gms, "");
-      return [page, text.match(/[^\s|]*\w[^\s|]*/g)?.length ?? 0] as const;
-    });
+  it("is read in two hours or three: 35,000 words by hand, code included, and 2,500 on a page", () => {
+    const lengths = PAGES.filter((page) => /^(README|docs\/(?!README|reference\/).*)\.md$/.test(page)).map(
+      (page) => [page, readFileSync(path.join(root, page), "utf8").trim().split(/\s+/).length] as const,
+    );
     assert.deepEqual(
       lengths.filter(([, words]) => words > 2_500),
       [],
