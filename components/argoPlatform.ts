@@ -220,7 +220,7 @@ function checked(
       program,
       namespaces,
       needed,
-      // What the platform comes after may install what it needs.
+      // The resources in its `dependsOn` may install what it needs.
       coming: isAfterOthers ? HALVES : coming,
       ...(monitoring && !isAfterOthers && { monitoring }),
       ...(archive && !hasPlaceholders(archive.secret) && { archive }),

@@ -8,8 +8,8 @@ declare const ARGOSY_IS_COMPILED: true | undefined;
 const SOURCES = path.join(__dirname, "..");
 
 /**
- * Files and folders that Argosy reads while it runs, and where each lies in the sources. In the package all of them lie
- * beside the compiled code.
+ * Files and folders that Argosy reads at run time, by their paths in the sources. The package has all of them next to the
+ * compiled code.
  */
 export const ASSETS = {
   /** The handler's side of a pod. */

@@ -24,8 +24,8 @@ export interface DeployedOperatorArgs {
 
 /**
  * One operator in a cluster: its accounts, its files, its runner or its template of runs, and its CRD. The CRD is created last
- * and deleted first, so that everything that finalizes the custom resources still exists while they are deleted. In Pulumi's tree
- * the CRD is beside this component. `Operators` creates this component; users do not.
+ * and deleted first, so that everything that finalizes the custom resources still exists while they are deleted. In Pulumi's
+ * tree the CRD is a sibling of this component. `Operators` creates this component; users do not.
  */
 export class DeployedOperator extends pulumi.ComponentResource {
   /** The Deployment of its runners. */
@@ -50,7 +50,7 @@ export class DeployedOperator extends pulumi.ComponentResource {
     const aliases = formerAliases(operator, program);
     super("argosy:index:Operator", name, {}, pulumi.mergeOptions(opts, { aliases }));
     const child = { parent: this };
-    const beside = parentIn(opts);
+    const sibling = parentIn(opts);
     const note = conversionNote(operator);
     if (note !== undefined) void pulumi.log.warn(note, this);
 
@@ -73,7 +73,7 @@ export class DeployedOperator extends pulumi.ComponentResource {
         crd,
         keeping,
         {
-          ...after(after(after(beside, needs), parts), [this.runner]),
+          ...after(after(after(sibling, needs), parts), [this.runner]),
           customTimeouts: { delete: `${DELETION_SECONDS}s` },
         },
       ) as k8s.apiextensions.v1.CustomResourceDefinition);
@@ -90,8 +90,8 @@ export class DeployedOperator extends pulumi.ComponentResource {
 const DELETION_SECONDS = 600;
 
 /**
- * The names that Pulumi may have for the operator from before it was renamed. The names of its parts begin with its own name, so
- * Pulumi knows them as well. A name in another installation belongs to another program, and so to another stack.
+ * The names under which Pulumi may know the operator from before it was renamed. The names of its parts begin with its own
+ * name, so Pulumi knows them as well. A name in another installation belongs to another program, and so to another stack.
  */
 function formerAliases(operator: Operator, program: string): pulumi.Alias[] {
   return formerIdentitiesOf(operator)

@@ -60,8 +60,8 @@ export function bundleEngine(): EngineBundle {
     target: "node20",
     legalComments: "none",
     preserveSymlinks: true,
-    // Only a Summary of prom-client and its metrics of processes need these, and the engine has none. Any module that is there will do
-    // instead.
+    // Only a Summary of prom-client and its metrics of processes need these, and the engine has none. Any existing module can
+    // replace them.
     alias: { tdigest: "node:util", "@opentelemetry/api": "node:util" },
     // No tsconfig.json is read, because a user may have changed it for programs of their own.
     tsconfigRaw: { compilerOptions: { strict: true } },

@@ -56,7 +56,7 @@ function forgeableChildren(operators: readonly Operator[]): string[] {
   );
   if (shared.length === 0) return [];
   return [
-    `everybody who may write the kinds of children can pass objects off as children of ${shared.map(({ name }) => name).join(", ")}: guards: { children: true } prevents that. More: https://github.com/argosy-dev/argosy/blob/main/docs/security.md#users-with-more-rights-than-they-should-use`,
+    `any user who may write the kinds of children can pass objects off as children of ${shared.map(({ name }) => name).join(", ")}: guards: { children: true } prevents that. More: https://github.com/argosy-dev/argosy/blob/main/docs/security.md#users-with-more-rights-than-they-should-use`,
   ];
 }
 

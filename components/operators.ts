@@ -78,7 +78,7 @@ export class Operators extends pulumi.ComponentResource {
     const ground = this.argoPlatform ?? made ?? claimant(cluster, platformKey(platform.namespace));
     const onGround = after(child, [ground]);
     register(`${name}-installation`, sets.installation, child);
-    // The data is a quarter of a megabyte that nobody can read. The name is a hash, so it shows a change.
+    // The data is a quarter of a megabyte of minified code. The name is a hash, so it shows a change.
     const engine = register(`${name}-engine`, sets.engine, { ...onGround, hideDiffs: ["data"] });
     const onEngine = after(onGround, [engine]);
     this.eventPath = sets.eventPath && new EventPath(name, { ...sets.eventPath, data }, onEngine);
@@ -119,7 +119,7 @@ function createOperators(
   return Object.fromEntries(created);
 }
 
-/** The operators with their CRDs, which are beside them in Pulumi's tree. */
+/** The operators and their CRDs, which are siblings in Pulumi's tree. */
 function partsOf(operators: Readonly<Record<string, DeployedOperator>>): pulumi.Resource[] {
   const all = Object.values(operators);
   return [...all, ...all.flatMap(({ customResourceDefinition }) => customResourceDefinition ?? [])];

@@ -106,7 +106,7 @@ export function protectedIf(data: DataMode): Pick<pulumi.ResourceOptions, "prote
   return data === "protect" ? { protect: true } : {};
 }
 
-/** The option with which a resource is registered beside the one that has these options. */
+/** The option that makes a resource a sibling of the one that has these options. */
 export function parentIn({ parent }: pulumi.ResourceOptions): Pick<pulumi.ResourceOptions, "parent"> {
   return parent ? { parent } : {};
 }

@@ -462,7 +462,7 @@ export const guards = fields(
     )
       .optional()
       .describe("Who may set Argosy's annotations on custom resources, such as `argosy.dev/paused`.")
-      .meta(about({ type: "AnnotationsGuard", otherwise: "everybody who may change the custom resources" })),
+      .meta(about({ type: "AnnotationsGuard", otherwise: "every user who may change the custom resources" })),
     exempt: groups('Give groups, for example ["system:serviceaccounts:velero"].')
       .optional()
       .describe("Groups that no guard stops, such as `system:serviceaccounts:velero`."),
@@ -475,7 +475,7 @@ export const guards = fields(
   })
   .optional()
   .describe(
-    "Rules of the API server that keep everybody but Argosy from changing Argosy's objects. `children: true` protects children. " +
+    "Rules of the API server that let only Argosy change Argosy's objects. `children: true` protects children. " +
       "`annotations.groups` lists who may set annotations. `exempt` lists groups that no guard stops.",
   )
   .meta(about({ type: "Guards", key: "guards" }));

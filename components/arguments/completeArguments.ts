@@ -364,7 +364,7 @@ function checked<Schema extends z.ZodObject>(
   return complete as z.output<Schema>;
 }
 
-/** Every object in a value without its undefined fields. zod keeps fields that somebody has set to undefined. */
+/** The value without undefined fields at any depth. zod keeps fields that a program sets to undefined. */
 function withoutUndefined<Value>(value: unknown): Value {
   if (typeof value !== "object" || value === null) return value as Value;
   if (Array.isArray(value)) return value.map(withoutUndefined) as Value;

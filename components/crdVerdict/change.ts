@@ -39,7 +39,7 @@ export function anyBreaks(changes: readonly CrdChange[]): boolean {
   return changes.some(({ verdict }) => verdict === "breaking");
 }
 
-/** Whether a place is within the status, which the operator writes and everybody else reads. */
+/** Whether a place is within the status, which only the operator writes. */
 export function inStatus({ path }: Place): boolean {
   return /^\.status\b/.test(path);
 }

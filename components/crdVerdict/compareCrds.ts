@@ -21,10 +21,10 @@ export type CrdManifest = JsonObject | Manifest;
  * Every change between two states of a CustomResourceDefinition, with a verdict. Both are as they are installed
  * (`buildCustomResourceDefinition`): the parts that Argosy adds count as much as the author's.
  *
- * The rule is that of Kubernetes' own API changes: objects and requests that were valid yesterday must be valid tomorrow and mean
- * the same. A change that cannot be judged, such as another pattern, counts as breaking. The API server accepts an invalid value
- * that an update does not touch (ratcheting, on by default since Kubernetes 1.30). That does not make a change safe, because
- * somebody who applies the same manifest to another cluster, or after a deletion, is refused.
+ * The rule is that of Kubernetes' own API changes: objects and requests that were valid yesterday must be valid tomorrow and
+ * mean the same. A change that cannot be judged, such as another pattern, counts as breaking. The API server accepts an invalid
+ * value that an update does not touch (ratcheting, on by default since Kubernetes 1.30). That does not make a change safe: the
+ * same manifest is refused in another cluster, or after a deletion.
  *
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api_changes.md
  * @returns the changes of the names first, then version by version, then between versions. None if the two mean the same

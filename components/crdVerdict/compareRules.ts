@@ -39,7 +39,7 @@ function rulesOf(schema: Schema): Map<string, JsonObject> {
 
 const KEYWORDS = ["allOf", "anyOf", "oneOf", "not"] as const;
 
-/** A keyword that generators write beside x-kubernetes-int-or-string, with the same meaning. */
+/** The anyOf that generators write in addition to x-kubernetes-int-or-string, with the same meaning. */
 const INT_OR_STRING: Json = [{ type: "integer" }, { type: "string" }];
 
 /**

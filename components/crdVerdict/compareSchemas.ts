@@ -158,11 +158,7 @@ function compareRequired(before: Schema, after: Schema, place: Place): CrdChange
             "The field is required now, and has no default",
             "no value in it",
           )
-        : safe(
-            at(name),
-            "required-added",
-            "The field is required now, and its default is there where it is missing.",
-          ),
+        : safe(at(name), "required-added", "The field is required now, and a missing one gets the default."),
     ),
     ...removed.map((name) => loosened(at(name), "required-removed", "The field may be left out now")),
   ];

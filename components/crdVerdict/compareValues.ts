@@ -121,8 +121,8 @@ function isEveryWhole({ type }: Schema, divisor: number): boolean {
 function compareUniqueness(before: Schema, after: Schema, place: Place): CrdChange[] {
   const [old, now] = [before.uniqueItems === true, after.uniqueItems === true];
   if (old === now || !typesOf(before).includes("array")) return [];
-  if (!now) return [loosened(place, "unique-items-removed", "Items may be there twice")];
-  return [tightened(place, "unique-items-added", "No item may be there twice", "equal items")];
+  if (!now) return [loosened(place, "unique-items-removed", "Items may repeat")];
+  return [tightened(place, "unique-items-added", "Items may not repeat", "equal items")];
 }
 
 function listIn(value: Json | undefined): readonly Json[] | undefined {

@@ -110,7 +110,7 @@ function providerAliases(
   );
 }
 
-/** "urn:pulumi:stack::project::shop:index:Shop$argosy:index:Operators::old" becomes the URN of the provider beside it. */
+/** "urn:pulumi:stack::project::shop:index:Shop$argosy:index:Operators::old" becomes the URN of its sibling, the provider. */
 function providerUrn(component: pulumi.URN): pulumi.URN {
   const [stack, project, types = "", ...name] = component.split("::");
   const type = [...types.split("$").slice(0, -1), PROVIDER_TYPE].join("$");

@@ -105,7 +105,9 @@ export function thisProgram(): string {
   return `${organization()}/${pulumi.getProject()}/${pulumi.getStack()}`;
 }
 
-/** A backend without organizations calls its only one "organization". So does this, where there is no backend: under mocks. */
+/**
+ * A backend without organizations calls its only one "organization". So does this function if there is no backend: under mocks.
+ */
 function organization(): string {
   try {
     return pulumi.getOrganization();

@@ -56,9 +56,9 @@ const STATUS_PROPERTIES: JsonObject = {
   },
   [MEMORY_FIELD]: {
     description:
-      "What Argosy remembers about this object. Reserved for Argosy: a handler must not set it, and nobody may edit it.",
+      "What Argosy remembers about this object. Reserved for Argosy: handlers and users must not change it.",
     type: "object",
-    // The field is replaced as a whole. Content that somebody else wrote into it, such as a backup, must not stay.
+    // The field is replaced as a whole, so that content from another client, such as a restored backup, does not stay.
     "x-kubernetes-map-type": "atomic",
     "x-kubernetes-preserve-unknown-fields": true,
   },

@@ -25,7 +25,7 @@ export interface ArgoProgram {
    * change
    */
   readonly configuration?: ConfigMap;
-  /** Fields of the container beside its name, its resources and its security. */
+  /** The container's other fields. */
   readonly container: Omit<Container, "name" | "resources" | "securityContext">;
   /** @default none */
   readonly volumes?: readonly Volume[];

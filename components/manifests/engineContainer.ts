@@ -42,5 +42,5 @@ export function engineProbe(
   };
 }
 
-/** An engine has a minute to begin. It is not restarted earlier for being slow. */
+/** An engine has a minute to start. The kubelet does not restart it earlier. */
 export const STARTUP_PROBE: Probe = engineProbe("/livez", 1, 60);

@@ -12,13 +12,13 @@ export interface EngineProgram
   extends Pick<ArgoProgram, "name" | "namespace" | "labels" | "replicas" | "strategy"> {
   readonly part: "keeper" | "intake";
   readonly command: EngineCommand;
-  /** Environment variables beside those of every engine. @default none */
+  /** Environment variables in addition to those of every engine. @default none */
   readonly env?: readonly EnvVar[];
-  /** Ports beside that of the metrics. @default none */
+  /** Ports in addition to that of the metrics. @default none */
   readonly ports?: readonly ContainerPort[];
   /** Whether the pod reports when it can be called. @default false */
   readonly isCalled?: boolean;
-  /** The configuration that the engine reads beside its own program. @default nothing */
+  /** Configuration that the engine reads, each as a mount and its volume. @default nothing */
   readonly mounts?: readonly (VolumeMount & { readonly volume: Omit<Volume, "name"> })[];
 }
 

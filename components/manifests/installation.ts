@@ -14,9 +14,9 @@ export function installationNameOf(installation: string): string {
 }
 
 /**
- * The object that represents an installation: a ClusterRole without rights, bound to nobody. Every cluster has this kind, and it
- * has no namespace, so there is at most one object for each installation. It names the program of the installation. It has no
- * `rules` at all, because the API server answers an empty list with null, which Pulumi would change at each `up`.
+ * The object that represents an installation: a ClusterRole without rights and without a binding. Every cluster has this kind,
+ * and it has no namespace, so there is at most one object for each installation. It names the program of the installation. It
+ * has no `rules` at all, because the API server answers an empty list with null, which Pulumi would change at each `up`.
  */
 export function buildInstallation(installation: string, program: string): Manifest {
   return madeBy(program, {

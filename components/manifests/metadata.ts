@@ -29,16 +29,16 @@ export function awaited(...conditions: readonly string[]): Record<string, string
 
 /**
  * An annotation that takes our fields back from others (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
- * Without it, the next change of a field that somebody else has written would be a conflict. Two of these are known:
+ * Without it, our next change of a field that another client has written would be a conflict. Two such clients are known:
  *
  * - Argo's events controller writes an object back as a whole, in the form of its own types, when it adds its finalizer
  *   (argo-events, pkg/reconciler). The API server then takes the fields that the controller has rewritten, such as all triggers
  *   of a Sensor, for the controller's own.
- * - Whoever scales a runner to another number than zero owns this number from then on.
+ * - A client that scales a runner to any number but zero owns `replicas` from then on.
  */
 export const TAKEN_BACK = { "pulumi.com/patchForce": "true" } as const;
 
-/** Whether a manifest takes fields from whoever owns them. */
+/** Whether a manifest takes fields from their owners. */
 export function isTakenBack({ metadata: { annotations } }: Manifest): boolean {
   return Object.entries(TAKEN_BACK).every(([name, value]) => annotations?.[name] === value);
 }

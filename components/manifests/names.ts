@@ -20,7 +20,7 @@ export function egressNameOf(operator: string): string {
   return `${operator}-egress`;
 }
 
-/** Names of the parts of the event path, beside those of its shards. */
+/** Names of the parts of the event path, without its shards. */
 export function eventPathNames(name: string) {
   return {
     eventBus: name,

@@ -122,5 +122,5 @@ export const CONTAINER_SECURITY = {
   capabilities: { drop: ["ALL"] as string[] },
 } as const;
 
-/** Every user of the pod may read the files of a volume, and nobody may write them. */
+/** Every user of the pod may read the files of a volume, and no user may write them. */
 export const READ_ONLY = 0o444;

@@ -3,8 +3,8 @@ import { amountOf } from "../../definition/quantity";
 import type { Resources } from "./kinds";
 
 /**
- * The requests and limits of each container, if the program does not change them. The processor is not limited, because a limit
- * would slow down bursts and protect nobody.
+ * The requests and limits of each container, if the program does not change them. CPU is not limited, because a limit would
+ * slow down bursts and protect no other pod.
  */
 export const RESOURCES = {
   argoEventsController: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "256Mi" } },

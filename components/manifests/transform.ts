@@ -261,7 +261,7 @@ function missingIn(before: unknown, after: unknown, path: string): string | unde
 }
 
 function missingItem(before: readonly unknown[], after: unknown, path: string): string | undefined {
-  // The order of words is what a command is.
+  // A command depends on the order of its words.
   if (!Array.isArray(after) || /\.(command|args)$/.test(path))
     return isDeepStrictEqual(before, after) ? undefined : path;
   for (const item of before) {

@@ -32,7 +32,7 @@ export interface EventBusUse {
   readonly retention: 0 | 1;
   /** Which event is dropped if there is no room. 0: the oldest one. 1: none, and the publisher gets an error. */
   readonly discard: 0 | 1;
-  /** @default no limit beside that of bytes */
+  /** @default only bytes are limited */
   readonly mostEvents?: number;
   /** Settings of the server. @default none */
   readonly settings?: Readonly<Record<string, string>>;

@@ -7,11 +7,11 @@ const PREFIX = `${DOMAIN}/`;
  * (pkg/eventsources/events/event-data.go, ResourceEventData). A null of JSON is nil here (pkg/sensors/dependencies/transform.go,
  * mapToTable), and only the boolean true passes (filter.go, filterScript).
  *
- * The filter passes an ADD of an object that is not observed yet or is being deleted. So a restart of the EventSource, which adds
- * every object again, costs little. It passes an UPDATE with a new generation, a changed time of deletion or a changed annotation
- * of ours. Writes of a status are neither. An UPDATE may also be about another object of the same name, with another uid, if the
- * watch missed a deletion. An object without a name belongs to nobody, and its trigger would fail and be tried again while others
- * wait.
+ * The filter passes an ADD of an object that is not observed yet or is being deleted. So a restart of the EventSource, which
+ * adds every object again, costs little. It passes an UPDATE with a new generation, a changed time of deletion or a changed
+ * annotation of ours. Writes of a status are neither. An UPDATE may also be about another object of the same name, with another
+ * uid, if the watch missed a deletion. An object without a name is dropped: its trigger would fail, and its retries would hold
+ * up other events.
  *
  * The filter must stay as it is: with another filter Argo deletes the subscription, and with it the events that wait
  * (pkg/eventbus/jetstream/sensor/sensor_jetstream.go, setStateToSpec).

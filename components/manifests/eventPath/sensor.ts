@@ -38,8 +38,8 @@ export function buildSensor(shard: EventPathShard, options: EventPathOptions): M
 
 /**
  * Once a second for a minute. That is longer than a roll-out leaves a runner's Service or the API server without an answer, and
- * the next try is soon after the answer comes back. Later events of the trigger wait meanwhile. If a trigger gives up, nothing is
- * lost: a runner that starts looks at every object, and has a watch of its own.
+ * the next try is soon after the answer comes back. During these tries, later events of the trigger wait. If a trigger gives
+ * up, nothing is lost: a runner that starts looks at every object, and has a watch of its own.
  */
 const TRIES = 60;
 

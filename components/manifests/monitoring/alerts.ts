@@ -41,8 +41,8 @@ const ONE = "{{ $labels.operator }}";
 const RUNNER = runnerNameOf(ONE);
 
 /**
- * All problems that somebody must know about, and what to do then. There are few alerts: each is worth getting up for, or a look
- * by day.
+ * The problems that need a person, and what to do about each. There are few alerts: each is worth a page at night, or a look by
+ * day.
  */
 export function alertsOf(options: PlatformOptions): Alert[] {
   const hasEvents = options.argoEvents !== "none";
@@ -97,7 +97,7 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
       labels: { severity: "warning" },
       annotations: {
         summary: `An object of ${ONE} has been waiting for its reconcile for {{ $value | humanizeDuration }}.`,
-        remedy: `The handler is too slow for so many objects: give the operator a higher concurrency, or its handler more CPU (kubectl -n ${namespace} top pods --containers). ${PAGE}`,
+        remedy: `The handler is too slow for the number of objects: give the operator a higher concurrency, or its handler more CPU (kubectl -n ${namespace} top pods --containers). ${PAGE}`,
       },
     },
     {
@@ -179,7 +179,7 @@ function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
       expr: `sum by (namespace, event_path) (increase(argosy_event_path_pods_replaced_total{${here}}[1h])) > 4`,
       labels: { severity: "warning" },
       annotations: {
-        summary: `The event bus of ${path} restarts again and again: {{ $value | humanize }} pods were replaced for it within an hour.`,
+        summary: `The event bus of ${path} restarts repeatedly: {{ $value | humanize }} pods were replaced for it within an hour.`,
         remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component=event-bus says why it ends. A volume (eventBusStorage) or three members (eventBusReplicas) keep what it has. ${PAGE}`,
       },
     },
@@ -240,7 +240,7 @@ function platformAlerts(options: PlatformOptions): Alert[] {
     labels: { severity: "warning" },
     annotations: {
       summary:
-        "The keeper of the event path is down: where the event bus starts again, events are lost until it is back.",
+        "The keeper of the event path is down: if the event bus restarts, events are lost until the keeper is back.",
       remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component=keeper says why. ${PAGE}`,
     },
   };

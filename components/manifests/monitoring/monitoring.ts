@@ -17,15 +17,18 @@ export function buildMonitoring(options: PlatformOptions): ManifestSet {
   };
 }
 
-/** The parts with metrics beside the runners in the operators' namespace. Each of their pods has a port of the name "metrics". */
+/**
+ * The parts with metrics in the operators' namespace, apart from the runners. Each of their pods has a port of the name
+ * "metrics".
+ */
 const EVENT_PATH = ["event-bus", "event-source", "sensor", "keeper", "intake"];
 /** Prometheus' names for two labels of a pod (prometheus, discovery/kubernetes/pod.go). */
 const COMPONENT = "__meta_kubernetes_pod_label_app_kubernetes_io_component";
 const NAME = "__meta_kubernetes_pod_label_app_kubernetes_io_name";
 
 /**
- * All parts of the platform with metrics, in one PodMonitor: the runners of all operators of the namespace, also of other
- * programs, the event path, and Argo's controllers if they are ours.
+ * All parts of the platform with metrics, in one PodMonitor: the runners of all operators of the namespace, including those of
+ * other programs, the event path, and Argo's controllers if they are ours.
  *
  * It gives each target the label `component`, and each runner the label `operator`, which alerts and dashboard use. Labels of the
  * metrics themselves win (`honorLabels`): a Workflow's namespace is not the controller's.

@@ -14,8 +14,8 @@ export interface CarriedFile {
 }
 
 /**
- * The form in which the files are deployed. An image takes all files. The keys of ConfigMaps allow few characters, and nobody
- * knows on which machine their files will run.
+ * The form in which the files are deployed. An image takes all files. The keys of ConfigMaps allow few characters, and files
+ * from ConfigMaps may run on any kind of machine.
  */
 export type Destination = "configMaps" | "image";
 

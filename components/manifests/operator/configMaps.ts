@@ -23,7 +23,7 @@ export interface HandlerConfigMap {
 }
 
 /**
- * Builds the ConfigMaps of an operator, beside the one of the engine.
+ * Builds the ConfigMaps of an operator, except the engine's.
  *
  * @param engine - see {@link buildEngineFiles}
  * @throws OperatorError if a file of the author's cannot be deployed

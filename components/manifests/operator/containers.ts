@@ -47,8 +47,8 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
     ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
     startupProbe: STARTUP_PROBE,
     readinessProbe: engineProbe("/readyz", 5, 2),
-    // An engine that is frozen has lost its lease long before. If an engine only gets too little of the processor, a restart
-    // would make that worse.
+    // An engine that is frozen has lost its lease long before. If an engine only gets too little CPU, a restart would make that
+    // worse.
     livenessProbe: engineProbe("/livez", 10, 6),
     volumeMounts: runnerMounts(operator, form),
   };

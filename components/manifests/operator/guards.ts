@@ -14,8 +14,7 @@ import { transformed } from "../transform";
 import type { WorkloadOptions } from "../workloads";
 
 /**
- * Guards: rules of the API server's own (ValidatingAdmissionPolicies) that prevent everybody but Argosy from writing Argosy's
- * fields and objects, whatever their RBAC allows.
+ * Guards: ValidatingAdmissionPolicies that let only Argosy write Argosy's fields and objects, whatever RBAC allows to others.
  */
 
 /** Which guards an operator has. The argument `guards` says what each field means. */
@@ -32,7 +31,7 @@ export interface GuardedOptions extends WorkloadOptions {
   readonly guards?: GuardOptions;
 }
 
-/** Cluster administrators, who can repair what nobody else can. */
+/** Cluster administrators, so that they can always repair an object. */
 const ADMINISTRATORS = "system:masters";
 
 /** Kubernetes' own controllers. By default the controller manager has an account for each of them, and otherwise one for all. */
@@ -99,7 +98,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
     },
     matchConditions: [
       STORED,
-      // Also if it was a child before, because somebody may take the mark away first.
+      // The old object counts too: otherwise a user could remove the mark, and then change the object.
       {
         name: "child",
         expression: someObject(
@@ -162,7 +161,7 @@ function annotationsGuard({ customResource }: Operator, { platform, guards }: Gu
       validation(
         sameMarks("annotations"),
         `with changed ${DOMAIN} annotations`,
-        "Leave these annotations as they are, or ask somebody of the groups in guards.annotations.",
+        "Leave these annotations as they are, or ask a member of the groups in guards.annotations.",
       ),
     ],
   };
@@ -176,7 +175,7 @@ function someObject(expression: string): string {
   return `[object, oldObject].exists(o, o != null && ${expression})`;
 }
 
-/** Whether the request stores something. Everybody may ask what a write would do. */
+/** Whether the request stores something. A dry run is always allowed. */
 const STORED = { name: "stored", expression: "!request.?dryRun.orValue(false)" };
 
 /** Whether the requester is none of these, and none of those that no guard stops. */
@@ -218,7 +217,9 @@ function sameOwners(): string {
   return `object == null || oldObject == null || ${of("object")} == ${of("oldObject")}`;
 }
 
-/** Whether the fields that we applied are still ours. By these entries we recognise a child, and nobody else may write them. */
+/**
+ * Whether the fields that we applied are still ours. By these entries we recognise a child, so no other client may write them.
+ */
 function sameProof(): string {
   const of = (object: string) =>
     `${object}.metadata.?managedFields.orValue([]).filter(m, m.?operation.orValue("") == "Apply" && m.?manager.orValue("").startsWith(${quote(MANAGER_PREFIX)})).map(m, [m.manager, m.?fieldsV1.orValue({})])`;
@@ -226,8 +227,8 @@ function sameProof(): string {
 }
 
 /**
- * A rule, and the message for somebody who breaks it.
- * @param what the object, to follow "somebody may not update ConfigMap cache"
+ * A rule, and the message for a user who breaks it.
+ * @param what the object, to follow "<user> may not update ConfigMap cache"
  */
 function validation(expression: string, what: string, remedy: string) {
   const verb = '{"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}[request.operation]';

@@ -36,7 +36,7 @@ export function keptFiles(operator: Operator, { definition, handler }: OperatorF
 
 /**
  * What such an annotation says.
- * @returns undefined if there is none, or if somebody has changed it: the name of each ConfigMap follows from its content
+ * @returns undefined if there is none, or if it was changed: the name of each ConfigMap follows from its content
  */
 export function readKeptFiles(text: string | undefined): KeptFiles | undefined {
   try {

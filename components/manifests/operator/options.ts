@@ -53,7 +53,7 @@ export const OPERATOR_OPTIONS = {
     .meta(about({ key: "apiServer" })),
 };
 
-/** The options of an operator's manifests beside its definition. */
+/** The options of an operator's manifests that are not in its definition. */
 export interface OperatorOptions
   extends WorkloadOptions,
     QuotaOptions,

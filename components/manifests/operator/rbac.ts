@@ -82,9 +82,10 @@ export function buildAccess(operator: Operator, options: AccessOptions): Manifes
 }
 
 /**
- * The rights of users, if the operator has `userRoles`: Kubernetes adds them to its own roles view, edit and admin by these labels, so
- * whoever has one of these in a namespace has the rights there (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles).
- * Admin gets nothing that edit does not have: a kind has no more verbs. Nobody may write a status. It is the engine's.
+ * The rights of users, if the operator has `userRoles`: Kubernetes adds them to its own roles view, edit and admin by these
+ * labels, so a user with one of these in a namespace has the rights there
+ * (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles). Admin gets the same verbs as edit, because a
+ * kind has no others. No user may write a status, which is the engine's.
  */
 export function buildUserRoles({ name, installation, customResource, userRoles }: Operator): ManifestSet {
   if (!userRoles) return {};

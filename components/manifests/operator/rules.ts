@@ -166,7 +166,7 @@ export function dispatcherWorkflowRules({ name }: Pick<Operator, "name">): Polic
   ];
 }
 
-/** An apply is a patch, and also a create if the object is not there. */
+/** An apply is a patch, and also a create if the object does not exist. */
 export const RUNNER_MEMORY_VERBS = ["get", "list", "watch", "create", "patch", "delete"];
 /** A run reads only the memory of its own object. */
 export const RUN_MEMORY_VERBS = ["get", "create", "patch", "delete"];

@@ -20,7 +20,7 @@ import { buildVolumes, dispatcherVolumes } from "./volumes";
 const ROLLOUT_SECONDS = 300;
 /** The longest that a roll-out or a drain waits for one pod to end. In seconds. */
 const LONGEST_END_SECONDS = 120;
-/** How long a runner needs to end beside the answer that it waits for, in seconds. */
+/** How long a runner needs to end after the answer that it waits for, in seconds. */
 const ENDING_SECONDS = 20;
 
 /** The labels by which an operator's resident runners are selected. */
@@ -109,7 +109,7 @@ function spread(operator: Operator) {
   };
 }
 
-/** The Service to which the Sensor and the intake post hints. Undefined if nobody does. */
+/** The Service to which the Sensor and the intake post hints. Undefined if neither does. */
 export function buildService(operator: Operator, options: OperatorOptions): Service | undefined {
   return sendersTo(operator, options).length === 0
     ? undefined

@@ -73,7 +73,9 @@ function residentRun(operator: Operator) {
 /** How long a run may wait for its pod, in seconds. With heavy work that is long after it was submitted. */
 const QUEUE_SECONDS = 3600;
 
-/** How long a run's pod may take on its node, in seconds: time for a further reconcile of changes meanwhile. */
+/**
+ * How long a run's pod may take on its node, in seconds: time for two reconciles, since the object may change during the first.
+ */
 function podSeconds(operator: Operator): number {
   return PENDING_SECONDS + 2 * runSeconds(operator);
 }
@@ -105,15 +107,15 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
     templates: [
       {
         name: "reconcile",
-        // The most pods of the operator at once. It is not beside the lock above: Argo gives a semaphore only in the order of its
-        // queue, so a run that waits for its object would hold up all others (argo-workflows, workflow/sync/semaphore.go,
-        // checkAcquire).
+        // The most pods of the operator at once. The semaphore is not next to the lock above: Argo grants it only in the order
+        // of its queue, so a run that waits for its object would hold up all others (argo-workflows,
+        // workflow/sync/semaphore.go, checkAcquire).
         synchronization: {
           semaphores: [{ configMapKeyRef: runLimitKeyOf(operator) }],
         },
-        // Waits for the operator's turn, for a ResourceQuota that refuses the pod, and for room in the cluster: Argo tries again
-        // each second (workflow/controller/operator.go, requeueIfTransientErr). There is no `retryStrategy` beside it, not even
-        // for a pod that was lost: Argo would then look only at the phase of the retries' node, which is never pending
+        // Waits for the operator's turn, for a ResourceQuota that refuses the pod, and for room in the cluster: Argo tries
+        // again each second (workflow/controller/operator.go, requeueIfTransientErr). There is no `retryStrategy`, not even for
+        // a lost pod: with one, Argo checks only the phase of the retries' node, which is never pending
         // (checkTemplateTimeouts). The runner reports the failure and tries again.
         pendingTimeout: `${QUEUE_SECONDS}s`,
         // The kubelet counts it from the moment at which the pod has a node. It covers an image that cannot be pulled, and a run
@@ -190,7 +192,7 @@ function runArguments({ uses, schedules = {} }: Operator) {
  * container, `supervisor` does both (argo-workflows, workflow/controller/workflowpod_layout.go).
  */
 function argoContainers({ platform }: OperatorOptions) {
-  return platform.initlessPods ? { beside: "supervisor" } : { init: "init", beside: "wait" };
+  return platform.initlessPods ? { sidecar: "supervisor" } : { init: "init", sidecar: "wait" };
 }
 
 /**
@@ -198,9 +200,9 @@ function argoContainers({ platform }: OperatorOptions) {
  * if nothing waits for it, and first if it prepares the others. Argo puts it first in any case.
  */
 function startOrder(containers: readonly { readonly name: string }[], options: OperatorOptions) {
-  const { init, beside } = argoContainers(options);
+  const { init, sidecar } = argoContainers(options);
   const names = containers.map(({ name }) => ({ name }));
-  return init === undefined ? [{ name: beside }, ...names] : [...names, { name: beside }];
+  return init === undefined ? [{ name: sidecar }, ...names] : [...names, { name: sidecar }];
 }
 
 /**
@@ -209,13 +211,13 @@ function startOrder(containers: readonly { readonly name: string }[], options: O
  * configuration does not mention them.
  */
 function podPatch(options: OperatorOptions) {
-  const { init, beside } = argoContainers(options);
+  const { init, sidecar } = argoContainers(options);
   const secure = (name: string) => [{ name, securityContext: CONTAINER_SECURITY }];
   return {
     enableServiceLinks: false,
     ...(options.runtimeClassName !== undefined && { runtimeClassName: options.runtimeClassName }),
     ...(init !== undefined && { initContainers: secure(init) }),
-    containers: secure(beside),
+    containers: secure(sidecar),
   };
 }
 

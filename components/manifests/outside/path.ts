@@ -18,9 +18,9 @@ import { outsideNames } from "../names";
 import type { OperatorOutsideEvent, OutsideOptions } from "./options";
 
 /**
- * A bus for events that nobody sends again. If there is no room, the source gets an error and passes it to the sender. Events
- * that every Sensor has read make room. An event is written to the disk before the source answers, so a node that loses its power
- * loses nothing (nats-server, server/opts.go, sync_interval).
+ * A bus for events that their senders do not repeat. If there is no room, the source gets an error and passes it to the sender.
+ * Events that every Sensor has read make room. An event is written to the disk before the source answers, so a node that loses
+ * its power loses nothing (nats-server, server/opts.go, sync_interval).
  */
 const OUTSIDE: EventBusUse = {
   part: "outsideEventBus",
@@ -94,8 +94,8 @@ function complete({ type, source }: OutsideEvent): JsonObject {
 }
 
 /**
- * Once a second for 68 years, the highest count in Argo. The sensor repeats from its memory, also what the bus has forgotten after a
- * day. A sensor that restarts gets only what the bus still has.
+ * Once a second for 68 years, the highest count in Argo. The sensor retries from its memory, even events that the bus has
+ * dropped after a day. A sensor that restarts gets only what the bus still has.
  */
 const TRIES = 2 ** 31 - 1;
 

@@ -109,7 +109,7 @@ export function buildArgoEventsConfiguration(options: PlatformOptions): ConfigMa
   };
 }
 
-/** NATS Streaming is dead, but without an entry for it the controller ends (`ValidateConfig`). It has no image. */
+/** NATS Streaming is discontinued, but without an entry for it the controller exits (`ValidateConfig`). It has no image. */
 const NO_STREAMING = { version: "none", natsStreamingImage: "", metricsExporterImage: "" };
 
 /**

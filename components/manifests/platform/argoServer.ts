@@ -64,7 +64,7 @@ export function buildArgoServer(options: PlatformOptions, configuration: ConfigM
       readinessProbe: { httpGet: page, periodSeconds: 5, timeoutSeconds: 5 },
       volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
     },
-    // It keeps its lists in an SQLite in memory, which may sort a long one in a file.
+    // It keeps its lists in an in-memory SQLite, which may sort a long list in a file.
     volumes: [{ name: "tmp", emptyDir: { sizeLimit: "64Mi" } }],
   };
   return {

@@ -163,9 +163,9 @@ interface MinimalKind {
   readonly shortNames?: readonly string[];
   /** @default "Namespaced" */
   readonly scope?: "Namespaced" | "Cluster";
-  /** The schema of each field beside metadata. */
+  /** The schema of each field except metadata. */
   readonly fields: Readonly<Record<string, JsonObject>>;
-  /** Fields beside metadata that must be there. */
+  /** The required fields, apart from metadata. */
   readonly required: readonly string[];
   /** Whether status is a subresource. If it is, a status in any other write is lost. */
   readonly statusSubresource: boolean;

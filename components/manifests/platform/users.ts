@@ -56,13 +56,13 @@ const RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * An account that sees what the viewer sees, and may submit an operator's WorkflowTemplate and resubmit a recorded run. So it can
- * make any operator look at any of its objects, or try a handler on any example. It cannot choose which program runs, nor with
- * which account: our Workflow controller takes only Workflows of a template, with few fields of their own (argo-workflows,
- * docs/workflow-restrictions.md, Strict).
+ * An account that sees what the viewer sees, and may submit an operator's WorkflowTemplate and resubmit a recorded run. So it
+ * can make any operator look at any of its objects, or try a handler on any example. It cannot choose which program runs, nor
+ * with which account: our Workflow controller accepts only Workflows of a template, with few fields of their own
+ * (argo-workflows, docs/workflow-restrictions.md, Strict).
  *
- * The account is made only if Argo Workflows is ours alone. Somebody else's controller may manage the operators' namespace too,
- * and may take any Workflow there. Its submitter could then run any pod as any account of the namespace.
+ * The account is made only if Argo Workflows is ours alone. Another installation's controller may manage the operators'
+ * namespace too, and may accept any Workflow there. Its submitter could then run any pod as any account of the namespace.
  */
 export function buildSubmitter(options: PlatformOptions): ManifestSet {
   if (options.argoWorkflows !== "install") return {};

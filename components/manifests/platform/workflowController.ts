@@ -141,8 +141,8 @@ const SECURITY = { ...runAs, ...CONTAINER_SECURITY };
 
 const CONFIGURATION = {
   /**
-   * A submitted Workflow must refer to a WorkflowTemplate. Beside that it may set only arguments, entrypoint, ttlStrategy, podGC,
-   * deadline, priority, suspend, shutdown and its own metadata: no service account, no volume, no securityContext, no
+   * A submitted Workflow must refer to a WorkflowTemplate. Apart from that it may set only arguments, entrypoint, ttlStrategy,
+   * podGC, deadline, priority, suspend, shutdown and its own metadata: no service account, no volume, no securityContext, no
    * synchronization (workflow/util/merge.go). The same holds for a Workflow of a CronWorkflow.
    */
   workflowRestrictions: { templateReferencing: "Strict" },
@@ -157,7 +157,7 @@ const CONFIGURATION = {
   /** A pod that was evicted before it ran is made again. */
   failedPodRestart: { enabled: true },
   metricsConfig: {
-    // It would sign its certificate itself, so nobody could check it.
+    // The controller would sign its certificate itself, so no client could verify it.
     secure: false,
     // These metrics have the lock's name as a label, and there is a lock for each object.
     modifiers: {
@@ -170,15 +170,15 @@ const CONFIGURATION = {
 
 /**
  * The rights of the Workflow controller in the namespace that it manages, for the Workflows that Argosy makes (argo-workflows,
- * workflow/controller, workflow/cron, workflow/gccontroller). It reads nobody's token, and makes no volume or disruption budget.
- * It watches neither ClusterWorkflowTemplates nor namespaces without rights.
+ * workflow/controller, workflow/cron, workflow/gccontroller). It reads no account's token, and makes no volume or disruption
+ * budget. It watches neither ClusterWorkflowTemplates nor namespaces without rights.
  *
  * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until the run notices that
  * (`RunFence` of the engine). With pods/exec, it could enter the runners.
  */
 const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
-  // Created for CronWorkflows, deleted when their time to live is over. The patch marks a Workflow as archived. Without this mark
-  // a Workflow that waits for the archive is never deleted, not even if the archive was removed meanwhile (controller.go,
+  // Created for CronWorkflows, deleted when their time to live is over. The patch marks a Workflow as archived. Without this
+  // mark a Workflow that waits for the archive is never deleted, not even after the archive was removed (controller.go,
   // archiveWorkflowAux; workflow/common/util.go, IsDone).
   argo(["workflows"], ["get", "list", "watch", "create", "update", "patch", "delete"]),
   argo(["workflowtemplates"], ["get", "list", "watch"]),
