@@ -20,7 +20,7 @@ export function announce(announcement: Announcement): void {
   place[LISTENER]?.(announcement);
 }
 
-/** Runs a function, and passes all announcements meanwhile to a listener. */
+/** Runs a function, and passes all its announcements to a listener. */
 export async function listening<Result>(listener: Listener, run: () => Promise<Result>): Promise<Result> {
   place[LISTENER] = listener;
   try {

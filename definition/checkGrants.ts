@@ -50,7 +50,7 @@ export function checkGrants(
   }
 }
 
-/** Whether children of a kind grant rights. A retired kind is only deleted, and nobody needs the granted rights for that. */
+/** Whether children of a kind grant rights. A retired kind is only deleted, which needs none of the granted rights. */
 export function isGranting({
   apiVersion,
   kind,

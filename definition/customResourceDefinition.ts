@@ -146,7 +146,7 @@ function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefin
   if (scope && scope !== "Namespaced" && scope !== "Cluster") {
     problem("spec.scope", `is "${scope}"`, "Write scope: Namespaced, or scope: Cluster.");
   }
-  // Of a protected group, the API server takes a CRD that says by whom it was approved (KEP-1111).
+  // In a protected group, the API server accepts only a CRD that says who approved it (KEP-1111).
   const isProtected = at(crd, "metadata", "annotations", "api-approved.kubernetes.io") === undefined;
   if (group) checkGroup(group, isProtected, problem);
   const name = at(crd, "metadata", "name");

@@ -42,7 +42,7 @@ export function readDefinition(folder: string, problems: Problems): WrittenDefin
   return undefined;
 }
 
-/** Checks that a folder has only one definition, so that nobody has to wonder which one counts. */
+/** Checks that a folder has only one definition, so that it is clear which one counts. */
 function checkOtherNames(folder: string, problems: Problems): void {
   for (const name of OTHER_NAMES) {
     if (!existsSync(path.join(folder, name))) continue;
@@ -54,7 +54,7 @@ function checkOtherNames(folder: string, problems: Problems): void {
     problems.in(misspelt)("the file", "is not read", `Rename the file to ${FILE_NAME}.`);
 }
 
-/** Files that only an operator's folder has. If there is no definition beside them, it was forgotten. */
+/** Files that only an operator's folder has. If the folder has no definition, its author forgot it. */
 const SIGNS = [...OTHER_NAMES, "operator.yml", "crd.yaml", "crd.yml", "main.py", "main.js", "main.ts"];
 
 /** A file that shows that a folder without a definition is meant for an operator. Undefined if there is no such file. */
@@ -83,7 +83,7 @@ export function reportOn(operator: Provenance, problems: Problems): Report {
 }
 
 /**
- * The same report, which names a program's overrides where they gave the field, or one that the complaint depends on.
+ * The same report, which names a program's overrides if they gave the field, or one that the complaint depends on.
  * @param inFile reports what is wrong with the operator's own definition
  */
 export function withOverrides(

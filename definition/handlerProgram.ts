@@ -49,8 +49,8 @@ export function programOf(
 }
 
 /**
- * The handler's working folder in a pod, within the folder that is mounted. "" is that folder itself. Included folders lie beside
- * the operator's folder there, as they do in its repository.
+ * The handler's working folder in a pod, within the mounted folder. "" is that folder itself. Included folders are
+ * next to the operator's folder, as in its repository.
  */
 export function workingFolderOf({ folder, include = [] }: Pick<Operator, "folder" | "include">): string {
   return include.length === 0 ? "" : path.basename(folder);

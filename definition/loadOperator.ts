@@ -103,7 +103,7 @@ function nameOf(folder: string, { content, report }: WrittenDefinition): string 
   return name;
 }
 
-/** The namespaces may be in `watch` or beside it. The program's overrides take precedence over both. */
+/** The namespaces may be in `watch` or next to it. The program's overrides take precedence over both. */
 function namespacesOf({ watch, namespaces }: CheckedDefinition, overridden: readonly string[]) {
   return overridden.includes("namespaces") ? namespaces : (watch?.namespaces ?? namespaces);
 }

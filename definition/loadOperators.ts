@@ -32,7 +32,10 @@ export interface OperatorsInOrder {
   readonly error?: OperatorError;
 }
 
-/** Loads the operators that are in order. The others may be corrected meanwhile. Of two that clash, the first one is loaded. */
+/**
+ * Loads the valid operators, so that they work while their author corrects the others. Of two that clash, the first one is
+ * loaded.
+ */
 export function loadOperatorsInOrder(handlersFolder: string, options: LoadOptions = {}): OperatorsInOrder {
   const problems = new Problems();
   const operators: Operator[] = [];

@@ -31,7 +31,7 @@ export interface YamlDocument {
 /** @see readYaml */
 export interface YamlOptions {
   readonly integers?: "exact" | "rounded";
-  readonly keys?: "ours" | "everybody's";
+  readonly keys?: "ours" | "shared";
 }
 
 /**
@@ -42,14 +42,14 @@ export interface YamlOptions {
  * @param missing what to do if there is no such file, in a sentence
  * @param problems gets a file that cannot be read, and mistakes in the YAML, with line and column
  * @param options.integers "exact": integers of 64 bits are kept as `readJson` keeps them, for objects of a cluster. @default "rounded"
- * @param options.keys "ours": no other program reads the file's keys, so `on` may be one. @default "everybody's"
+ * @param options.keys "ours": no other program reads the file's keys, so `on` may be one. @default "shared"
  * @returns undefined if anything was reported
  */
 export function readYaml(
   file: string,
   missing: string,
   problems: Problems,
-  { integers = "rounded", keys = "everybody's" }: YamlOptions = {},
+  { integers = "rounded", keys = "shared" }: YamlOptions = {},
 ): YamlDocument[] | undefined {
   const source = readText(file, missing, problems.in(file));
   const parsed = source === undefined ? undefined : parse(source, integers === "exact", problems.in(file));
@@ -192,7 +192,7 @@ function contentOf(document: Document, report: Report): Json | undefined {
     if (flaw === undefined) return content;
     report("the file", flaw, "Write it as JSON could say it.");
   } catch (error) {
-    // An alias that has no anchor, or more of them than anybody writes.
+    // An alias without an anchor, or too many aliases.
     report("the file", `cannot be read: ${reasonOf(error)}`, "Write it without aliases.");
   }
   return undefined;
@@ -208,7 +208,7 @@ function keepIntegers(document: Document): void {
 }
 
 /**
- * Where a field begins. Of a field that is not there: where the object begins that it belongs into.
+ * Where a field begins. For a missing field: where the object begins that it belongs to.
  *
  * @param field as problems name it: "children[0].kind"
  */

@@ -32,14 +32,14 @@ export const DEFINITION = fields(
     include: listOf(
       pattern(
         /^\.\.(\/[-\w]+(\.[-\w]+)*)+$/,
-        "a folder beside the operator's own",
+        "a folder next to the operator's own",
         "Write it from the operator's folder, for example include: [../shared].",
       ),
-      "List folders beside the operator's own, for example [../shared], or leave it out.",
+      "List folders next to the operator's own, for example [../shared], or leave it out.",
     )
       .optional()
       .describe(
-        "Folders beside the operator's own that its handler uses, for example ../shared. They are beside it in a cluster " +
+        "Folders next to the operator's own that its handler uses, for example ../shared. They are next to it in a cluster " +
           "too, and functions in Python can import modules from them. Imports of functions in JavaScript are bundled, and " +
           "need no entry here.",
       ),
@@ -84,8 +84,8 @@ export const DEFINITION = fields(
       .default([])
       .describe(
         "The rights that Roles and bindings in the handler's answers may grant: RBAC rules, and existing roles " +
-          "(ClusterRole/view). The runner gets exactly these rights, because Kubernetes lets nobody grant rights that they " +
-          "do not have.",
+          "(ClusterRole/view). The runner gets exactly these rights, because Kubernetes lets no account grant rights that it " +
+          "does not have.",
       ),
     on: OUTSIDE_EVENTS.default({}).describe(
       "Events from outside that become custom resources of the operator's kind, or wake existing objects, by their names.",
@@ -208,8 +208,8 @@ function checkSubject(
   // If both are missing, the report about missing fields says so.
   if (!watch) return;
   if (crd !== undefined) {
-    const remedy = "Keep crd for a kind of your own, or watch for somebody else's kind.";
-    complain(["watch"], "is given beside crd", remedy);
+    const remedy = "Keep crd for a kind of your own, or watch for a kind of another program.";
+    complain(["watch"], "is given together with crd", remedy);
   }
   if (finalize) {
     const complaint =
@@ -218,7 +218,7 @@ function checkSubject(
   }
   for (const [name, { create }] of Object.entries(on)) {
     if (!create) continue;
-    const complaint = "has no meaning with watch: nobody but their owners creates such objects";
+    const complaint = "has no meaning with watch: only their owners create such objects";
     complain(["on", name, "create"], complaint, "Write wake, or give the event to an operator with a crd.");
   }
   if (userRoles) {

@@ -36,7 +36,7 @@ export interface OperatorsArgs {
   /** The size of the event bus. @default one member, without a volume */
   readonly eventBus?: EventBusArgs;
   /**
-   * Rules of the API server that keep everybody but Argosy from changing Argosy's objects. `children: true` protects children.
+   * Rules of the API server that let only Argosy change Argosy's objects. `children: true` protects children.
    * `annotations.groups` lists who may set annotations. `exempt` lists groups that no guard stops.
    * @default none
    */
@@ -152,8 +152,8 @@ export interface OverridesArgs {
   /** Environment variables of the handler that come from Secrets in the operators' namespace. @default the definition's */
   readonly secretEnv?: Readonly<Record<string, OverridesSecretEnvArgs>>;
   /**
-   * Where the pods of the handler may connect to, beside DNS and the API server: ranges of addresses, and pods of a namespace,
-   * each with ports. Becomes a NetworkPolicy, which knows no names of hosts. An empty list: nowhere else.
+   * Where the pods of the handler may connect to, in addition to DNS and the API server: ranges of addresses, and pods of a
+   * namespace, each with ports. Becomes a NetworkPolicy, which knows no names of hosts. An empty list: nowhere else.
    * @default the definition's
    */
   readonly egress?: readonly DestinationArgs[];
@@ -169,7 +169,7 @@ export interface OverridesArgs {
    */
   readonly record?: "changes" | "all" | "failures";
   /**
-   * Whether everybody with Kubernetes' role view, edit or admin may read or write the custom resources, in the same places. Not
+   * Whether users with Kubernetes' role view, edit or admin may read or write the custom resources, in the same places. Not
    * allowed with watch.
    * @default the definition's
    */
@@ -236,8 +236,8 @@ export interface OverridesRolloutArgs {
    */
   readonly haltAfterFailures?: number;
   /**
-   * Whether the roll-out halts if the new version no longer returns a child of an object that nobody has changed. That child is
-   * not deleted. Default: true.
+   * Whether the roll-out halts if the new version no longer returns a child of an object that has not changed. That child is not
+   * deleted. Default: true.
    * @default true
    */
   readonly haltOnDeletions?: boolean;
@@ -380,8 +380,8 @@ export interface EventBusArgs {
 }
 
 /**
- * Rules of the API server that keep everybody but Argosy from changing Argosy's objects. `children: true` protects children.
- * `annotations.groups` lists who may set annotations. `exempt` lists groups that no guard stops.
+ * Rules of the API server that let only Argosy change Argosy's objects. `children: true` protects children. `annotations.groups`
+ * lists who may set annotations. `exempt` lists groups that no guard stops.
  */
 export interface GuardsArgs {
   /**
@@ -391,7 +391,7 @@ export interface GuardsArgs {
   readonly children?: boolean;
   /**
    * Who may set Argosy's annotations on custom resources, such as `argosy.dev/paused`.
-   * @default everybody who may change the custom resources
+   * @default every user who may change the custom resources
    */
   readonly annotations?: AnnotationsGuardArgs;
   /** Groups that no guard stops, such as `system:serviceaccounts:velero`. @default none */

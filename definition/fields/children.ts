@@ -54,9 +54,13 @@ const READY = fields(
   .superRefine(({ condition, field, in: values }, context) => {
     const complain = complainIn(context);
     if (condition !== undefined && field !== undefined)
-      complain(["field"], "is given beside condition", "Keep one of the two.");
+      complain(["field"], "is given together with condition", "Keep one of the two.");
     else if (condition !== undefined && values !== undefined)
-      complain(["in"], "is given beside condition", "A condition counts when it is True: leave in out.");
+      complain(
+        ["in"],
+        "is given together with condition",
+        "A condition counts when it is True: leave in out.",
+      );
     else if (condition === undefined && field === undefined)
       complain([], "has neither condition nor field", READY_REMEDY);
     else if (field !== undefined && values === undefined) complain(["in"], "is missing", VALUES_REMEDY);

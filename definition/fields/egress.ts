@@ -5,7 +5,7 @@ import { labels, namespaceName } from "./terms";
 const REMEDY =
   "Write, for example, { cidr: 203.0.113.0/24, ports: [443] } or { namespace: shop, ports: [8080] }.";
 
-/** What an author may write who thinks of a name. A NetworkPolicy has none (kubernetes, pkg/apis/networking/types.go). */
+/** Fields that an author may write to name a host. A NetworkPolicy has none (kubernetes, pkg/apis/networking/types.go). */
 const NAMED = [
   "names a host, and a NetworkPolicy knows only addresses and pods",
   "Write the range of its addresses: cidr: 203.0.113.0/24. For names, use the policies of your network plugin, or a proxy.",
@@ -46,7 +46,7 @@ export const DESTINATION = fields(
   if ((range === undefined) === (namespace === undefined))
     complain([], range === undefined ? "has neither cidr nor namespace" : "has cidr and namespace", REMEDY);
   else if (range !== undefined && podLabels)
-    complain(["podLabels"], "is given beside cidr", "Give it beside namespace.");
+    complain(["podLabels"], "is given together with cidr", "Give it together with namespace.");
 });
 
 /** The content of `egress`. An empty list: nothing but what every runner needs. */

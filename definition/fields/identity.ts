@@ -14,7 +14,7 @@ export const NAME = pattern(
   `Use at most ${LONGEST_NAME} lower-case letters, digits and "-", a letter first, for example name: memcached.`,
 );
 
-/** The ends of names that parts of an installation have beside its own name: see components/manifests/names.ts. */
+/** The endings that parts of an installation add to its name: see components/manifests/names.ts. */
 const ENDS_OF_PARTS = /-(outside|outside-single|shard-[0-9]+)$/;
 
 /** The installation, which distinguishes the operators of one program from those of others in the same cluster. */

@@ -25,7 +25,7 @@ import { namespaceName, SECRET_KEY, secretName } from "./terms";
 const SHORTEST_TTL = 86_400;
 const LONGEST_TTL = 10 * 365 * 86_400;
 
-/** The largest payload that an intake takes, in bytes. */
+/** The largest payload that an intake accepts, in bytes. */
 const MOST_PAYLOAD = 2 ** 20;
 
 const PATH_REMEDY = "Name a field of the event, for example body.comment.id or header.X-Event-Id[0].";
@@ -76,7 +76,7 @@ const WEBHOOK_REMEDY =
   'Write, for example, webhook: { endpoint: /deploy, method: POST, port: "12000", authSecret: { name: deploy, key: token } }.';
 const FILTERED = [
   "drops events without any message if it fails",
-  "Leave it out, and write when: beside the source.",
+  "Leave it out, and write when: next to the source.",
 ] as const;
 
 const webhook = fields({ ...listener, authSecret: secretKey }, WEBHOOK_REMEDY, { filter: FILTERED });
@@ -273,7 +273,7 @@ const outsideEvent = fields(
   const sources = SOURCE_TYPES.filter((type) => (event as Record<string, unknown>)[type] !== undefined);
   if (sources.length === 0) complain([], "has no source", "Give one, for example webhook or github.");
   for (const type of sources.slice(1)) {
-    complain([type], `is given beside ${sources[0]}`, "Give each source an event of its own.");
+    complain([type], `is given together with ${sources[0]}`, "Give each source an event of its own.");
   }
   for (const type of sources) {
     const source = (event as Record<string, unknown>)[type];
@@ -314,7 +314,7 @@ function checkResult(
   complain: Complain,
 ): void {
   if (create) {
-    if (wake) complain(["wake"], "is given beside create", "Give each an event of its own.");
+    if (wake) complain(["wake"], "is given together with create", "Give each an event of its own.");
     if (!id) complain(["id"], "is missing", "List the fields that distinguish this event from all others.");
     return checkTemplate(create.spec, ["create", "spec"], complain);
   }

@@ -40,7 +40,7 @@ function checkVariables(
     // The text ends with a zero byte.
     if (Buffer.byteLength(`${name}=${value}`) < MOST_BYTES) continue;
     const complaint = `has ${Buffer.byteLength(value)} bytes, and Linux starts no process with such a variable`;
-    complain([name], complaint, "Put it into a file beside the handler.");
+    complain([name], complaint, "Put it into a file next to the handler.");
   }
 }
 
@@ -87,7 +87,7 @@ export const OVERRIDABLE = {
     "Write, for example, secretEnv: { API_TOKEN: { secret: api, key: token } }.",
   ).describe("Environment variables of the handler that come from Secrets in the operators' namespace."),
   egress: EGRESS.describe(
-    "Where the pods of the handler may connect to, beside DNS and the API server: ranges of addresses, and pods of a namespace, " +
+    "Where the pods of the handler may connect to, in addition to DNS and the API server: ranges of addresses, and pods of a namespace, " +
       "each with ports. Becomes a NetworkPolicy, which knows no names of hosts. An empty list: nowhere else. Default: anywhere.",
   ),
   files: fields(
@@ -123,7 +123,7 @@ export const OVERRIDABLE = {
       haltOnDeletions: flag("Leave it out for true.")
         .default(true)
         .describe(
-          "Whether the roll-out halts if the new version no longer returns a child of an object that nobody has changed. " +
+          "Whether the roll-out halts if the new version no longer returns a child of an object that has not changed. " +
             "That child is not deleted. Default: true.",
         ),
     },
@@ -136,7 +136,7 @@ export const OVERRIDABLE = {
       "Default: changes.",
   ),
   userRoles: flag("Leave it out for false.").describe(
-    "Whether everybody with Kubernetes' role view, edit or admin may read or write the custom resources, in the same places. " +
+    "Whether users with Kubernetes' role view, edit or admin may read or write the custom resources, in the same places. " +
       "Not allowed with watch. Default: false.",
   ),
 };

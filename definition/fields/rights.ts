@@ -6,7 +6,7 @@ import { nearest } from "../nearest";
 export const RBAC_GROUP = "rbac.authorization.k8s.io";
 
 const noWildcard = (value: string) => (value.includes("*") ? `is ${quoted(value)}, a wildcard` : undefined);
-const WILDCARD_REMEDY = 'Name each one; "*" would allow more than anybody has reviewed.';
+const WILDCARD_REMEDY = 'Name each one; "*" would allow more than was reviewed.';
 const ruleEntry = text(WILDCARD_REMEDY, noWildcard);
 
 /** Verbs with which an account can gain any other permission. */

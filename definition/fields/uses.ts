@@ -53,7 +53,7 @@ const use = fields(
 ).superRefine(({ name, labels }, context) => {
   const complain = complainIn(context);
   if (name !== undefined && labels !== undefined)
-    complain(["labels"], "is given beside name", "Keep one of the two.", []);
+    complain(["labels"], "is given together with name", "Keep one of the two.", []);
   if (name === undefined && labels === undefined)
     complain([], "has neither name nor labels", "Say which objects: name: spec.credentialsSecret.");
   if (labels !== undefined && Object.keys(labels).length === 0)

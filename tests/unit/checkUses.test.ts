@@ -102,7 +102,7 @@ describe("what a definition says that its objects use", () => {
     [
       "name and labels",
       map({ name: "spec.size", labels: { a: "'b'" } }),
-      /^uses\.map\.labels is given beside name/,
+      /^uses\.map\.labels is given together with name/,
     ],
     ["neither name nor labels", map({}), /^uses\.map has neither name nor labels/],
     [
@@ -118,7 +118,7 @@ describe("what a definition says that its objects use", () => {
       /^uses\.map\.namespace is "spec\.namespace", not the name of a namespace/,
     ],
     [
-      "names beside a constant",
+      "names together with a constant",
       map({ name: "'a'", names: ["a"] }),
       /is only for a name that is the path of a field/,
     ],

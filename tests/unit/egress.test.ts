@@ -144,7 +144,10 @@ describe("egress", function () {
     [{ cidr: "203.0.113.0/24" }, /ports is missing/],
     [{ ports: [443] }, /egress\[0\] has neither cidr nor namespace\. /],
     [{ cidr: "203.0.113.0/24", namespace: "shop", ports: [443] }, /egress\[0\] has cidr and namespace\. /],
-    [{ cidr: "203.0.113.0/24", podLabels: { a: "b" }, ports: [443] }, /podLabels is given beside cidr\. /],
+    [
+      { cidr: "203.0.113.0/24", podLabels: { a: "b" }, ports: [443] },
+      /podLabels is given together with cidr\. /,
+    ],
     [{ namespace: "Shop", ports: [443] }, /namespace is "Shop"/],
     [
       { namespace: "shop", podLabels: { app: "a b" }, ports: [443] },

@@ -19,7 +19,7 @@ describe("include", () => {
   });
   const problems = (...include: unknown[]) => problemsOf(folder, { ...widgetDefinition, include });
 
-  it("names folders beside the operator's", () => {
+  it("names folders next to the operator's", () => {
     addFiles(root, { "handlers/more/lib/util.py": "" });
     assert.deepStrictEqual(problems("../shared", "../more/lib"), []);
   });
@@ -35,12 +35,12 @@ describe("include", () => {
   ]) {
     it(`refuses the path ${place}`, () => {
       assert.deepStrictEqual(problems(place), [
-        `include[0] is "${place}", not a folder beside the operator's own. Write it from the operator's folder, for example include: [../shared].`,
+        `include[0] is "${place}", not a folder next to the operator's own. Write it from the operator's folder, for example include: [../shared].`,
       ]);
     });
   }
 
-  it("refuses what is missing, a file, an operator, and what is there twice", () => {
+  it("refuses a missing folder, a file, an operator, and a folder that is named twice", () => {
     addFiles(root, { "handlers/shared/deep/x.py": "" });
     assert.deepStrictEqual(
       problems("../shard", "../shared/util.py", "../gear/lib", "../widget", "../shared", "../shared/deep"),
@@ -58,7 +58,7 @@ describe("include", () => {
     symlinkSync("../elsewhere", path.join(root, "handlers/link"));
     symlinkSync("shared", path.join(root, "handlers/alias"));
     assert.deepStrictEqual(problems("../link", "../alias"), [
-      `include[0] "../link" leads out of the folder of the operators. Put the folder itself beside the operator's.`,
+      `include[0] "../link" leads out of the folder of the operators. Put the folder itself next to the operator's.`,
     ]);
   });
 

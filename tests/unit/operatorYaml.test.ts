@@ -61,7 +61,7 @@ describe("operator.yaml", () => {
       /^8:1: the file has 2 documents\. Keep one definition in it\./,
     ],
     [
-      "a tag of somebody's",
+      "an unknown tag",
       `name: !mine a\n${DEFINITION}`,
       /^1:7: the file is not YAML: Unresolved tag: !mine\. /,
     ],
@@ -139,12 +139,12 @@ describe("operator.yaml", () => {
         [
           "both a condition and a field",
           "{ condition: Synced, field: status.phase, in: [Bound] }",
-          /^9:33: children\[0\]\.ready\.field is given beside condition\. Keep one of the two\./,
+          /^9:33: children\[0\]\.ready\.field is given together with condition\. Keep one of the two\./,
         ],
         [
           "values of a condition",
           '{ condition: Synced, in: ["True"] }',
-          /^9:33: children\[0\]\.ready\.in is given beside condition\. A condition counts when it is True: leave in out\./,
+          /^9:33: children\[0\]\.ready\.in is given together with condition\. A condition counts when it is True: leave in out\./,
         ],
         [
           "a field without values",
@@ -231,7 +231,7 @@ describe("operator.yaml", () => {
     }
   });
 
-  it("may repeat itself by an alias, and is told where that is wrong", () => {
+  it("may repeat itself by an alias, and a wrong alias is reported", () => {
     assert.deepStrictEqual(problemsOf(`name: &n a\nformerNames: [b]\nenv: { A: *n }\n${DEFINITION}`), []);
     assert.deepStrictEqual(problemsOf(`name: &n a\nformerNames: [*n]\n${DEFINITION}`), [
       `2:15: formerNames[0] is "a", the operator's own name. Leave it out.`,

@@ -104,7 +104,7 @@ describe("on", () => {
     assert.deepStrictEqual(problemsOf(root, { ...others, watch, on: { deploy: named } }), []);
   });
 
-  it("takes GitHub, other sources, paths to namespaces, constants and lists", () => {
+  it("accepts GitHub, other sources, paths to namespaces, constants and lists", () => {
     const events = {
       github: { github: GITHUB, webhook: undefined },
       queue: { sqs: { queue: "q", region: "eu-central-1" }, webhook: undefined },
@@ -121,7 +121,7 @@ describe("on", () => {
 
   const refused: readonly (readonly [what: string, event: object, problem: RegExp])[] = [
     ["no source", { webhook: undefined }, /^on\.deploy has no source\. Give one/],
-    ["two sources", { github: GITHUB }, /^on\.deploy\.github is given beside webhook/],
+    ["two sources", { github: GITHUB }, /^on\.deploy\.github is given together with webhook/],
     [
       "an unknown source",
       { webhok: WEBHOOK, webhook: undefined },
@@ -236,7 +236,7 @@ describe("on", () => {
     ],
     ["null", { create: { ...EVENT.create, spec: { text: null } } }, /spec\.text has no value/],
     ["neither an object nor one to wake", { create: undefined }, /^on\.deploy has neither create nor wake\./],
-    ["an object and one to wake", { wake: WAKE.wake }, /^on\.deploy\.wake is given beside create\./],
+    ["an object and one to wake", { wake: WAKE.wake }, /^on\.deploy\.wake is given together with create\./],
     ["an object without an id", { id: undefined }, /^on\.deploy\.id is missing\./],
     ["an id of what it wakes", { ...WAKE, id: ["body.id"] }, /^on\.deploy\.id has no meaning with wake/],
     [
@@ -270,7 +270,7 @@ describe("on", () => {
     it(`refuses ${what}`, () => {
       const [first = "nothing", ...others] = problemsOf(root, definition(event));
       assert.match(first, problem);
-      // Who gives a source that there is not has given none.
+      // An unknown source counts as none.
       assert.deepStrictEqual(
         others.filter((other) => !other.startsWith("on.deploy has no source")),
         [],

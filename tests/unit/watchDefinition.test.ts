@@ -62,9 +62,9 @@ describe("a definition with watch", () => {
 
   const refused: readonly [what: string, definition: object, problem: RegExp][] = [
     [
-      "crd beside it",
+      "crd as well",
       { ...definition(), crd: "crd.yaml" },
-      /^watch is given beside crd\. Keep crd for a kind of your own/,
+      /^watch is given together with crd\. Keep crd for a kind of your own/,
     ],
     ["neither", others, /^crd is missing\. .* Or give watch\./],
     [
@@ -83,7 +83,7 @@ describe("a definition with watch", () => {
           },
         },
       }),
-      /^on\.comment\.create has no meaning with watch: nobody but their owners creates such objects\. /,
+      /^on\.comment\.create has no meaning with watch: only their owners create such objects\. /,
     ],
     [
       "roles of users",
@@ -180,7 +180,7 @@ describe("a definition with watch", () => {
     });
   }
 
-  it("may have children of its own kind that a label tells from the watched ones", () => {
+  it("may have children of its own kind if a label distinguishes them from the watched ones", () => {
     const given = watching({ apiVersion: "v1", kind: "ConfigMap", labels: { copy: "me" } });
     assert.deepEqual(problemsOf(folder, given), []);
   });
