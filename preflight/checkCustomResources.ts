@@ -7,7 +7,7 @@ import { ifGoing, ifRenamed, ifUnmarked, makerOf } from "./makers";
 export interface ExpectedCustomResource {
   readonly operator: OperatorIdentity;
   readonly crd: string;
-  /** Whether the operator's author wants a CRD that is there already: `pulumi.com/patchForce`. */
+  /** Whether the operator's author takes over an existing CRD: `pulumi.com/patchForce`. */
   readonly takesExisting: boolean;
 }
 
@@ -23,8 +23,8 @@ export interface ExpectedCustomResources {
 }
 
 /**
- * Checks that nobody else has CRDs of these names. The CRD is created last: until Pulumi found it there, the runner would work on
- * the objects of somebody else's operator.
+ * Checks that no other program has CRDs of these names. The CRD is created last: until Pulumi found it there, the runner would
+ * work on the objects of another program's operator.
  */
 export async function checkCustomResources(look: Look, expected: ExpectedCustomResources): Promise<Findings> {
   return together(
@@ -56,7 +56,7 @@ async function checkCustomResource(
   };
 }
 
-/** Nobody can tell here whether the stack that had the CRD has handed it over, or two stacks share a file with the annotation. */
+/** A warning only: the stack that had the CRD may have handed it over, or two stacks may share a file with the annotation. */
 function ifTaken({ name }: OperatorIdentity, crd: string, maker: string | undefined): Findings {
   if (maker === undefined) return NOTHING;
   const warning =
@@ -67,8 +67,8 @@ function ifTaken({ name }: OperatorIdentity, crd: string, maker: string | undefi
 }
 
 /**
- * Whether this program has deployed the operator before, or nobody can tell. Then the CRD is its own, although something has removed
- * its mark.
+ * Whether this program has deployed the operator before, or the cluster does not show it. Then the CRD is its own, although its
+ * mark was removed.
  */
 async function mayBeDeployed(
   look: Look,

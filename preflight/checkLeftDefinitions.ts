@@ -26,9 +26,10 @@ export interface ExpectedDefinitions {
 }
 
 /**
- * Tells of the CRDs that are no longer in the program, and how many objects they have: these stay in the cluster, or go with the CRD.
- * Pulumi does what the last `pulumi up` has said, which shows on the CRD. So the program is refused if it says "keep", and Pulumi would
- * delete. It is also refused if objects would go whose operator has another kind: nobody would finalize them any more.
+ * Reports the CRDs that are no longer in the program, and how many objects they have. These objects stay in the cluster, or are
+ * deleted with the CRD. Pulumi does what the last `pulumi up` has recorded, which shows on the CRD. So the program is refused if
+ * it says "keep" but Pulumi would delete. It is also refused if objects would be deleted whose operator has another kind: no
+ * operator would finalize them any more.
  */
 export async function checkLeftDefinitions(look: Look, expected: ExpectedDefinitions): Promise<Findings> {
   const { installation, program, has } = expected;
@@ -60,14 +61,14 @@ async function describeLeft(
     const stays =
       count === 0
         ? `stays in the cluster. To delete it: kubectl delete crd ${name}.`
-        : `stays in the cluster, and nobody reconciles these objects. To delete them all: kubectl delete crd ${name}, while the ` +
+        : `stays in the cluster, and no operator reconciles these objects. To delete them all: kubectl delete crd ${name}, while the ` +
           "operator is deployed.";
     const quiet = `To hear no more of it: kubectl annotate crd ${name} ${PROGRAM_ANNOTATION}-`;
     return { problems: [], warnings: [`${what} ${stays} ${quiet}`] };
   }
   if (isServed && !keeps && count !== 0) {
     const problem =
-      `pulumi up would delete ${what}, and nobody would finalize these objects. Delete them first, while the operator is deployed as ` +
+      `pulumi up would delete ${what}, and no operator would finalize these objects. Delete them first, while the operator is deployed as ` +
       `before: kubectl delete ${name} --all --all-namespaces. Or give the operator of the new kind another name.`;
     return { problems: [problem] };
   }

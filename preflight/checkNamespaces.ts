@@ -8,7 +8,7 @@ export interface NeededNamespace {
   readonly place: string;
 }
 
-/** Checks that these namespaces exist. A missing one is not refused, since the program may create it beside its components. */
+/** Checks that these namespaces exist. A missing one is not refused, since the program may create it itself. */
 export async function checkNamespaces(look: Look, namespaces: readonly NeededNamespace[]): Promise<Findings> {
   const isMissing = async (name: string) => (await look.namespace(name)) === "absent";
   const names = [...new Set(namespaces.map(({ namespace }) => namespace))];

@@ -18,7 +18,7 @@ export interface ExpectedOperators {
 
 /**
  * Checks that no other program has operators of these names on the same platform. The names of an operator's objects do not
- * contain its installation, so Pulumi would find them already there, in the middle of the deployment.
+ * contain its installation, so a deployment would fail half-way on existing objects.
  */
 export async function checkOperatorNames(look: Look, expected: ExpectedOperators): Promise<Findings> {
   return together(

@@ -81,9 +81,9 @@ async function checkHalf(
     if (found === "absent") return NOTHING;
     if (makerOf(found) === program) return ifGoing(found);
     const { origin, way } = notOurs(found, `crd ${crd}`, program);
-    // An Argo of somebody else has complete CRDs, in place of which ours would lose fields.
+    // Another installation's Argo has complete CRDs. With ours in their place, objects would lose fields.
     const isTheirs = origin === "" && found.metadata.labels?.["app.kubernetes.io/managed-by"] !== "argosy";
-    const remedy = `${isTheirs ? "Set" : `${way} Otherwise, set`} ${argument} to "share" (for Operators: platform: { ${argument}: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.`;
+    const remedy = `${isTheirs ? "Set" : `${way} Otherwise, set`} ${argument} to "share" (for Operators: platform: { ${argument}: "share" }) to install a second controller next to the existing one, or to "adopt" to use the existing one.`;
     return { problems: [`${complaint} already in the cluster (${crd}${origin}). ${remedy}`] };
   }
   const isThere = found !== "absent" && !isGoing(found);

@@ -2,9 +2,9 @@
 import type { Findings, Look } from "./lookInCluster";
 
 /**
- * Warns of Workflow controllers of somebody else that take any Workflow. If such a controller manages the operators' namespace,
- * whoever may create Workflows there can run any pod as any account of this namespace. This is only a warning, since Argosy cannot see
- * which namespaces a controller manages, and other users of that controller may need Workflows without a template.
+ * Warns of other programs' Workflow controllers that accept any Workflow. If such a controller manages the operators' namespace,
+ * any user who may create Workflows there can run any pod as any account of this namespace. This is only a warning, since Argosy
+ * cannot see which namespaces a controller manages, and other users of that controller may need Workflows without a template.
  */
 export async function checkRestrictions(
   look: Look,
@@ -15,7 +15,7 @@ export async function checkRestrictions(
     .filter(({ takesOnlyTemplates }) => !takesOnlyTemplates)
     .map(
       ({ configMap }) =>
-        `the Workflow controller of the ConfigMap ${configMap} takes any Workflow. If it manages the namespace ${namespace}, each ` +
+        `the Workflow controller of the ConfigMap ${configMap} accepts any Workflow. If it manages the namespace ${namespace}, each ` +
         `account that may create Workflows there can run any pod as any account there. Set "workflowRestrictions: ` +
         `{ templateReferencing: Strict }" in this ConfigMap, or let this controller manage other namespaces only.`,
     );

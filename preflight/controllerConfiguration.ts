@@ -10,8 +10,8 @@ export interface ControllerConfiguration {
   /** Whether the controller makes pods without an init container of Argo's. */
   readonly initlessPods: boolean;
   /**
-   * Whether the controller takes only Workflows that refer to a WorkflowTemplate. If not, whoever may create Workflows can run any
-   * pod as any account of the namespace.
+   * Whether the controller accepts only Workflows that refer to a WorkflowTemplate. If not, any user who may create Workflows can
+   * run any pod as any account of the namespace.
    */
   readonly takesOnlyTemplates: boolean;
 }

@@ -14,8 +14,8 @@ export class KubeconfigError extends Error {
 }
 
 /**
- * The connection that a kubeconfig describes: client certificates, tokens, files with a token, which are read again when they
- * change, the login programs of the cloud providers, which are asked again when their token has expired, and whom the user acts as.
+ * The connection that a kubeconfig describes: client certificates, tokens and token files, login programs of cloud providers, and
+ * impersonation. A token file is read again when it changes. A login program is called again when its token has expired.
  *
  * @param given a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both. @default `$KUBECONFIG`, else
  *   `~/.kube/config`
@@ -142,11 +142,11 @@ function refusal(given: string | undefined, error: Error): string {
   return "the kubeconfig is neither the text of a kubeconfig nor the path of a file. If it is in base64, decode it";
 }
 
-/** Why a kubeconfig cannot be read, without a word of its content: that may be a token. */
+/** Why a kubeconfig cannot be read, without any of its content, which may be a token. */
 function complaint(error: Error & { reason?: string; mark?: { line: number }; syscall?: string }): string {
   // The message of a YAML parser shows the lines around the error, and its reason may end with a word of them.
   if (error.reason && error.mark) return `${error.reason.split(/ ?["!:]/)[0]} in line ${error.mark.line + 1}`;
-  // client-node takes the clusters of what it parsed, and an empty file is parsed to nothing.
+  // client-node reads the clusters of the parsed file, and an empty file parses to nothing.
   if (error instanceof TypeError) return "it has no clusters, users and contexts";
   // As Node writes it: "ENOENT: no such file or directory, open '/none'".
   return error.syscall ? error.message.replace(/^\w+: (.*?), .*$/s, "$1") : error.message;

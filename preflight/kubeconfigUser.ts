@@ -4,9 +4,9 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
 import type { ClusterConnection } from "../runtime/program";
 
-/** What a kubeconfig says of a user, and client-node leaves out, or all but a name (config_types.ts, newUsers). */
+/** A kubeconfig's fields of a user that client-node does not read, or not completely (config_types.ts, newUsers). */
 export interface KubeconfigUser {
-  /** The file with the user's bearer token. Without it, the API server would know nobody. */
+  /** The file with the user's bearer token. Without it, the API server could not authenticate the user. */
   readonly tokenFile?: string | undefined;
   /** Whom the user acts as. Without it, the user would act with more rights than they chose, or with others. */
   readonly impersonation?: ClusterConnection["impersonation"];
@@ -51,7 +51,7 @@ interface NamedUser {
 
 /** Undefined if the kubeconfig has no such user. */
 function userIn(text: string, name: string): User | undefined {
-  // client-node's parser has read it, and takes what this one complains of with the lines around it, which may have a token.
+  // client-node's parser has accepted the text. This one's warnings would quote lines, which may contain a token.
   const content = parse(text, { logLevel: "silent" });
   const { users } = (content ?? {}) as { users?: NamedUser[] | null };
   const found = users?.find((each) => each.name === name);

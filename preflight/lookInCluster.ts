@@ -38,7 +38,7 @@ export type Found = Known | undefined;
 export interface Findings {
   /** The problems, each with the argument, the state of the cluster and the remedy. */
   readonly problems: readonly string[];
-  /** What somebody should know or change, but what is no reason to refuse. @default [] */
+  /** What the user should know or change, but what is no reason to refuse the program. @default [] */
   readonly warnings?: readonly string[];
 }
 
@@ -194,9 +194,9 @@ const WITH_IMAGE_VOLUME = {
 };
 
 /**
- * Whether the volume is still there in the object that the API server would store. Without the feature gate ImageVolume it
- * silently leaves the volume out (kubernetes, pkg/api/pod/util.go, dropImageVolumes). Before 1.31 it does not know the field, and
- * refuses a volume without a source.
+ * Whether the object that the API server would store still has the volume. Without the feature gate ImageVolume it silently
+ * leaves the volume out (kubernetes, pkg/api/pod/util.go, dropImageVolumes). Before 1.31 it does not know the field, and refuses
+ * a volume without a source.
  */
 async function keepsImageVolumes(client: KubernetesClient): Promise<boolean> {
   try {

@@ -21,7 +21,7 @@ export function isGoing({ metadata }: { readonly metadata: Pick<ObjectMeta, "del
 }
 
 /**
- * Tells of a CRD of this program that is being deleted. This is not refused, since only a deployed program removes the finalizers
+ * Warns of a CRD of this program that is being deleted. This is not refused, since only a deployed program removes the finalizers
  * that hold the CRD up.
  */
 export function ifGoing(crd: KubernetesObject): Findings {
@@ -45,7 +45,7 @@ export function ifRenamed(maker: string, object: string, program: string): strin
 }
 
 /**
- * What to do about an object without a mark, if this program created it: before there were marks, or somebody has removed the mark.
+ * What to do about an object without a mark, if this program created it: before marks existed, or the mark was removed.
  * @param object its kind and its name, as kubectl takes them
  */
 export function ifUnmarked(object: string, program: string): string {

@@ -70,7 +70,7 @@ describe("bad input is refused before anything is registered:", () => {
     );
   });
 
-  it("a configuration that nobody can mean", async () => {
+  it("a configuration that makes no sense", async () => {
     const refuse = (settings: Record<string, string>, message: RegExp) =>
       assert.rejects(runStack("dev", { settings }), message);
     await refuse({ eventBusReplicas: "2" }, /argosy:eventBusReplicas is 2\. Give 1, or an odd number/);
@@ -153,7 +153,7 @@ describe("bad input is refused before anything is registered:", () => {
       assert.deepEqual((await checkPlatform(look, { ...platform, argoWorkflows: "share" })).problems, []);
     });
 
-    it("shared or adopted beside a controller that takes any Workflow: a warning", async () => {
+    it("shared or adopted next to a controller that accepts any Workflow: a warning", async () => {
       const controller = { configMap: "argo/configuration", instanceId: "", initlessPods: false };
       const warningsOf = async (argoWorkflows: ArgoMode, takesOnlyTemplates: boolean) => {
         const look = fakeLook({ crds, workflowControllers: [{ ...controller, takesOnlyTemplates }] });
@@ -162,7 +162,7 @@ describe("bad input is refused before anything is registered:", () => {
       };
       for (const mode of ["share", "adopt"] as const) {
         const [warning = ""] = (await warningsOf(mode, false)) ?? [];
-        assert.match(warning, /argo\/configuration takes any Workflow\. .*namespace argosy,.*Strict/);
+        assert.match(warning, /argo\/configuration accepts any Workflow\. .*namespace argosy,.*Strict/);
         assert.deepEqual(await warningsOf(mode, true), []);
       }
     });
@@ -185,7 +185,7 @@ describe("bad input is refused before anything is registered:", () => {
       const there = (program: string) => ({ ...crds, "workflows.argoproj.io": by(program) });
       assert.deepEqual(await problemsOf("install", "install", there("acme/shop/dev")), []);
       assert.deepEqual(await problemsOf("install", "install", there("acme/billing/dev")), [
-        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack acme/billing/dev). If acme/billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise, set argoWorkflows to "share" (for Operators: platform: { argoWorkflows: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack acme/billing/dev). If acme/billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise, set argoWorkflows to "share" (for Operators: platform: { argoWorkflows: "share" }) to install a second controller next to the existing one, or to "adopt" to use the existing one.',
       ]);
     });
 
@@ -194,7 +194,7 @@ describe("bad input is refused before anything is registered:", () => {
       assert.deepEqual(
         await problemsOf("install", "install", { ...crds, "workflows.argoproj.io": givenUp }),
         [
-          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If this stack should own it: run kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and then pulumi up with data "keep". Otherwise, set argoWorkflows to "share" (for Operators: platform: { argoWorkflows: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If this stack should own it: run kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and then pulumi up with data "keep". Otherwise, set argoWorkflows to "share" (for Operators: platform: { argoWorkflows: "share" }) to install a second controller next to the existing one, or to "adopt" to use the existing one.',
         ],
       );
     });
@@ -235,7 +235,7 @@ describe("bad input is refused before anything is registered:", () => {
       return (await checkPlatform(fakeLook({ namespaces }), platform)).problems;
     };
 
-    it("in namespaces that are there already, and that this program has not created", async () => {
+    it("in namespaces that exist already, and that this program has not created", async () => {
       assert.deepEqual(
         await namespaceProblems({ argosy: by("acme/shop/dev"), "argosy-system": "absent" }),
         [],

@@ -31,7 +31,7 @@ describe("checkAdoptedController", () => {
     );
   });
 
-  it("takes a controller that agrees, beside others that do not", async () => {
+  it("accepts a controller that agrees, even if others do not", async () => {
     const other = { ...theirs, configMap: "team/workflow-controller-configmap", initlessPods: true };
     assert.deepEqual(await check({ instanceId: "" }, other, theirs), NOTHING);
     assert.deepEqual(await check({ instanceId: "", initlessPods: true }, other, theirs), NOTHING);
@@ -56,17 +56,17 @@ describe("checkRestrictions", () => {
   const check = (...controllers: (typeof theirs)[]) =>
     checkRestrictions(fakeLook({ workflowControllers: controllers }), { namespace: "shop" });
 
-  it("warns of each controller that takes any Workflow, with the remedy, and refuses nothing", async () => {
+  it("warns of each controller that accepts any Workflow, with the remedy, and refuses nothing", async () => {
     const strict = { ...theirs, configMap: "team/workflow-controller-configmap", takesOnlyTemplates: true };
     assert.deepEqual(await check(theirs, strict), {
       ...NOTHING,
       warnings: [
-        'the Workflow controller of the ConfigMap argo/workflow-controller-configmap takes any Workflow. If it manages the namespace shop, each account that may create Workflows there can run any pod as any account there. Set "workflowRestrictions: { templateReferencing: Strict }" in this ConfigMap, or let this controller manage other namespaces only.',
+        'the Workflow controller of the ConfigMap argo/workflow-controller-configmap accepts any Workflow. If it manages the namespace shop, each account that may create Workflows there can run any pod as any account there. Set "workflowRestrictions: { templateReferencing: Strict }" in this ConfigMap, or let this controller manage other namespaces only.',
       ],
     });
   });
 
-  it("says nothing if each controller takes only templates, or if none can be seen", async () => {
+  it("says nothing if each controller accepts only templates, or if the cluster shows none", async () => {
     const nothing = { ...NOTHING, warnings: [] };
     assert.deepEqual(await check({ ...theirs, takesOnlyTemplates: true }), nothing);
     assert.deepEqual(await checkRestrictions(fakeLook({}), { namespace: "shop" }), nothing);
@@ -92,7 +92,7 @@ describe("readControllerConfiguration", () => {
     assert.deepEqual(read({ instanceId: "007", initlesspod: "Enabled: on\n" }), configured);
   });
 
-  it("knows whether the controller takes only Workflows of a template, in both forms", () => {
+  it("knows whether the controller accepts only Workflows of a template, in both forms", () => {
     for (const mode of ["Strict", "Secure"]) {
       assert.ok(read({ workflowRestrictions: `templateReferencing: ${mode}` })?.takesOnlyTemplates, mode);
       assert.ok(

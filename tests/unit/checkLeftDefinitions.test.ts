@@ -49,7 +49,7 @@ describe("checkLeftDefinitions", () => {
       assert.deepEqual(await check(kept, { keeps }), {
         problems: [],
         warnings: [
-          `${WHAT} stays in the cluster, and nobody reconciles these objects. To delete them all: kubectl delete crd greetings.example.com, while the operator is deployed. To hear no more of it: kubectl annotate crd greetings.example.com argosy.dev/program-`,
+          `${WHAT} stays in the cluster, and no operator reconciles these objects. To delete them all: kubectl delete crd greetings.example.com, while the operator is deployed. To hear no more of it: kubectl annotate crd greetings.example.com argosy.dev/program-`,
         ],
       });
     }
@@ -75,12 +75,12 @@ describe("checkLeftDefinitions", () => {
     ["", "greeting", []],
     [" and another name", "hello", ["greeting"]],
   ] as const)
-    it(`refuses to delete objects whose operator has another kind${what}: nobody would finalize them`, async () => {
+    it(`refuses to delete objects whose operator has another kind${what}: no operator would finalize them`, async () => {
       const operators = [{ installation: "shop", name, formerNames: [...formerNames] }];
       const checked = (count: number | "unseen", crds = [crd("greeting", ours)]) =>
         check(crds, { keeps: false, count, operators });
       const text =
-        "pulumi up would delete the CRD greetings.example.com of the operator greeting, which now has another kind, with 1 Greeting and its children, and nobody would finalize these objects. Delete them first, while the operator is deployed as before: kubectl delete greetings.example.com --all --all-namespaces. Or give the operator of the new kind another name.";
+        "pulumi up would delete the CRD greetings.example.com of the operator greeting, which now has another kind, with 1 Greeting and its children, and no operator would finalize these objects. Delete them first, while the operator is deployed as before: kubectl delete greetings.example.com --all --all-namespaces. Or give the operator of the new kind another name.";
       assert.deepEqual(await checked(1), { problems: [text], warnings: [] });
       assert.equal((await checked("unseen")).problems.length, 1);
       assert.deepEqual((await checked(0)).problems, []);
@@ -102,7 +102,7 @@ describe("checkLeftDefinitions", () => {
     assert.match(await textFor("unseen"), /with all its objects and their children\. /);
   });
 
-  it("says nothing of the CRDs of others, of those that the program has, that go, or that nobody can see", async () => {
+  it("says nothing of other programs' CRDs, of the program's own, of deleted ones, or if the cluster shows none", async () => {
     const going = crd("greeting", ours);
     const others = [
       crd("greeting", "acme/shop/prod"),

@@ -23,7 +23,7 @@ describe("the namespaces that operators name", () => {
     );
   });
 
-  it("cause no warning if they exist, or if nobody can tell", async () => {
+  it("cause no warning if they exist, or if the cluster does not show them", async () => {
     const { warnings } = await check({ "team-a": found(), "team-b": "absent" });
     assert.match(warnings?.[0] ?? "", /not in the cluster: team-b \(/);
     const quiet = [check({ "team-a": found(), "team-b": found() }), check({})];
