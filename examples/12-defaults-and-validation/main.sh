@@ -1,5 +1,5 @@
-# A HorizontalPodAutoscaler for each Scaling. One line of JSON comes in for each request, and one goes out.
-# The API server has filled in the defaults and refused what breaks a rule: here every field is there, and in order.
+# A HorizontalPodAutoscaler for each Scaling. One line of JSON comes in for each request, and one goes out. The API server has
+# filled in the defaults and refused what breaks a rule: here every field exists and is valid.
 set -o errexit
 while IFS= read -r request; do
   jq --compact-output '.object as {$metadata, $spec} | {

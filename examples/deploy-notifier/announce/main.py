@@ -21,7 +21,7 @@ def reconcile(request):
         numbers = pull_requests(repository, live, commit)
         announced = [number for number in numbers if announce(deployment, repository, number)]
     except github.Refused as refusal:
-        # Nothing is remembered: the next try asks GitHub which comments are there.
+        # Nothing is remembered: the next try asks GitHub which comments exist.
         error = {"message": str(refusal)}
         return {"error": error if refusal.retry_after is None else {**error, "retryAfterSeconds": refusal.retry_after}}
     numbers = ", ".join(f"#{number}" for number in announced)

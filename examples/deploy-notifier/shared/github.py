@@ -49,7 +49,7 @@ def pages(path, key=None):
 
 
 def comment_once(repository, number, mark, text):
-    """Comments, unless a comment with this mark is there: a run that was killed after its comment finds it here."""
+    """Comments, unless a comment with this mark exists: a run that was killed after its comment finds it here."""
     mark = f"<!-- {mark} -->"
     comments = f"/repos/{repository}/issues/{number}/comments"
     if any(mark in (comment["body"] or "") for comment in pages(f"{comments}?per_page=100")):
