@@ -26,8 +26,8 @@ function useGuards(bench: Bench, probe: () => Manifest) {
   const apis: Api[] = [];
   let policies: Manifest[] = [];
 
-  /** Somebody with every right in the cluster, but not of the group of its administrators. */
-  async function somebody(home: string, name: string): Promise<Api> {
+  /** A user with every right in the cluster, but outside the group of its administrators. */
+  async function privilegedUser(home: string, name: string): Promise<Api> {
     const { cluster } = bench.operator;
     await cluster.api.apply(namespace(home));
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
@@ -59,7 +59,7 @@ function useGuards(bench: Bench, probe: () => Manifest) {
     const platform = { ...options.platform, namespace: runnerNamespace };
     policies = Object.values(buildGuards(operator, { ...options, platform }));
     for (const policy of policies) await bench.api.apply(policy);
-    const enemy = await somebody("enemies", "enemy");
+    const enemy = await privilegedUser("enemies", "enemy");
     await eventually(() =>
       refused(() => enemy.create(inNamespace(probe(), bench.namespace)).then((made) => enemy.delete(made))),
     );
@@ -69,7 +69,7 @@ function useGuards(bench: Bench, probe: () => Manifest) {
     for (const policy of policies.reverse()) await bench.api.delete(policy);
     for (const api of apis) api.close();
   });
-  return { somebody, dryRunning, enforce };
+  return { privilegedUser, dryRunning, enforce };
 }
 
 /** Asserts that a guard refuses something, and returns what it says. */
@@ -100,7 +100,7 @@ describe("the guards", function () {
     if (!isEnforced) {
       isEnforced = true;
       await guards.enforce();
-      enemy.api = await guards.somebody("enemies", "enemy");
+      enemy.api = await guards.privilegedUser("enemies", "enemy");
     }
     // A policy looks for the namespace in a cache of the API server, which may not have a new namespace yet.
     await eventually(() => bench.api.tryApply(here(configMap("probe"))));
@@ -225,7 +225,7 @@ describe("the guards", function () {
   });
 
   describe("of children let", () => {
-    it("anybody set labels, annotations and finalizers of their own", async () => {
+    it("any user set labels, annotations and finalizers of their own", async () => {
       await made();
       const finalizers = ["example.com/theirs"];
       const theirs = { labels: { team: "shop" }, annotations: { "example.com/note": "1" }, finalizers };
@@ -235,7 +235,7 @@ describe("the guards", function () {
       });
     });
 
-    it("anybody evict a Pod, because no policy sees which one, and the operator creates it again", async () => {
+    it("any user evict a Pod, because no policy sees which one, and the operator creates it again", async () => {
       const web = here(pod("web"));
       await bench.applied("web", answering(pod("web")));
       const before = await bench.api.get(web);
@@ -250,7 +250,7 @@ describe("the guards", function () {
       );
     });
 
-    it("anybody do what they may with what is no child", async () => {
+    it("any user do what they may with what is no child", async () => {
       const theirs = await enemy.api.create(here(configMap("theirs")));
       await enemy.api.patch(theirs, { data: { key: "1" } });
       await enemy.api.delete(theirs);
@@ -259,7 +259,7 @@ describe("the guards", function () {
     it("an autoscaler set what the handler does not return, and a controller the status", async () => {
       const web = here(deployment("web"));
       await bench.applied("web", answering(deployment("web")));
-      const scaler = await guards.somebody("kube-system", "horizontal-pod-autoscaler");
+      const scaler = await guards.privilegedUser("kube-system", "horizontal-pod-autoscaler");
       await scaler.scale(web, 3);
       const replicas = async () => ((await bench.api.get(web))["spec"] as { replicas: number }).replicas;
       await bench.reconcileAgain(bench.operator.object("web", {}, bench.namespace));
@@ -276,8 +276,8 @@ describe("the guards", function () {
 
     it("cluster administrators, Kubernetes' own accounts and exempt groups do everything", async () => {
       await made();
-      const exempt = await guards.somebody(TEAM, "restore");
-      const own = await guards.somebody("kube-system", "some-controller");
+      const exempt = await guards.privilegedUser(TEAM, "restore");
+      const own = await guards.privilegedUser("kube-system", "some-controller");
       for (const [index, api] of [bench.api, exempt, own].entries()) {
         await api.patch(child(), { data: { further: String(index) } });
         await api.delete(child());
@@ -298,7 +298,7 @@ describe("the guards", function () {
       await eventually(() => bench.api.assertGone(child()));
     });
 
-    it("the garbage collector leave children behind, where somebody wants that", async () => {
+    it("the garbage collector leave children behind, if a user wants that", async () => {
       const { metadata } = await made();
       const object = bench.operator.object("object", {}, bench.namespace);
       await enemy.api.delete(object, "Orphan");
@@ -323,10 +323,10 @@ describe("the guards", function () {
 
     it("let only the named groups set them, no matter who sets them first", async () => {
       await bench.applied("object");
-      const member = await guards.somebody("operations-team", "member");
+      const member = await guards.privilegedUser("operations-team", "member");
       const message = await refused(() => enemy.api.patch(object(), { metadata: paused }));
       assert.match(message, /enemy may not update Guarded object, with changed argosy\.dev annotations/);
-      assert.match(message, /ask somebody of the groups in guards\.annotations\./);
+      assert.match(message, /ask a member of the groups in guards\.annotations\./);
       const { metadata, ...rest } = object();
       const created = { ...rest, metadata: { ...metadata, ...paused, name: "other" } };
       await refused(() => enemy.api.create(created));
@@ -340,7 +340,7 @@ describe("the guards", function () {
       await bench.ready(object());
     });
 
-    it("let anybody set them in a dry run, which stores nothing", async () => {
+    it("let any user set them in a dry run, which stores nothing", async () => {
       await bench.applied("object");
       const dryRuns = guards.dryRunning("enemies", "enemy");
       assert.deepEqual(
@@ -350,7 +350,7 @@ describe("the guards", function () {
       assert.equal((await bench.api.get(object())).metadata.annotations, undefined);
     });
 
-    it("let nobody skip the finalizer of the handler by them", async () => {
+    it("let no other user skip the finalizer of the handler by them", async () => {
       await bench.applied("object");
       const skip = { annotations: { "argosy.dev/skip-finalize": "true" } };
       await refused(() => enemy.api.patch(object(), { metadata: skip }));
@@ -358,9 +358,9 @@ describe("the guards", function () {
 
     it("let exempt groups, cluster administrators and Kubernetes' own accounts set them", async () => {
       await bench.applied("object");
-      const exempt = await guards.somebody(TEAM, "restore");
+      const exempt = await guards.privilegedUser(TEAM, "restore");
       // A Deployment's controller copies the annotations of a Deployment to its ReplicaSets, which an operator may watch.
-      const own = await guards.somebody("kube-system", "some-controller");
+      const own = await guards.privilegedUser("kube-system", "some-controller");
       for (const api of [bench.api, exempt, own]) {
         await api.patch(object(), { metadata: paused });
         await api.patch(object(), { metadata: { annotations: null } });

@@ -219,7 +219,7 @@ describe("the program on a real API server", function () {
     }
   });
 
-  it("deploys a runner that somebody has scaled, with the program's number of runners", async () => {
+  it("deploys a runner that a user has scaled, with the program's number of runners", async () => {
     const { registrations } = await run(operatorsProgram(sample));
     const inputs = registrations.map((each) => each.inputs as unknown as Manifest);
     const made = inputs.find(
@@ -257,7 +257,7 @@ describe("the program on a real API server", function () {
     }
   });
 
-  it("shares or adopts an Argo that is there, and does not install over somebody else's", async () => {
+  it("shares or adopts an existing Argo, and does not install over another program's", async () => {
     const install = { argoEvents: "install", argoWorkflows: "install" } as const;
     await looking(install);
     await giveUp("CustomResourceDefinition", ({ metadata }) => metadata.name.endsWith(".argoproj.io"));

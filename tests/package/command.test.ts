@@ -4,8 +4,8 @@ import { version } from "../../package.json";
 import { packedProject, UserProject } from "./packedPackage";
 
 /**
- * So many times the work of Node's own start may it be to print the help. It is less than twice that, and with a compiler, or
- * with Pulumi, it would be ten times.
+ * Printing the help may cost at most this many times the CPU time of Node's own start. It costs less than twice that; with a
+ * compiler or Pulumi loaded, it would cost ten times.
  */
 const HELP_STARTS = 4;
 

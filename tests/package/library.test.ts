@@ -18,7 +18,7 @@ const WIDGET = {
 };
 const ARGS = `{ handlers: "./handlers", replicas: 2 }`;
 
-/** One program in each language that Node runs, with an object of its own beside the operators. */
+/** One program in each language that Node runs, with an object of its own in addition to the operators. */
 const PROGRAMS = {
   "typescript.ts": `import { Operators, type OperatorsArgs } from "${PACKAGE_NAME}";
 import * as k8s from "@pulumi/kubernetes";
@@ -75,7 +75,7 @@ describe("the npm package", function () {
 
   before(async () => {
     tarball = await packedProject();
-    // It takes long: the tests go on meanwhile, and the last one waits for it.
+    // It takes long, so the tests begin before it ends. The last one waits for it.
     again = packProject();
     again.catch(() => {});
     const files = {

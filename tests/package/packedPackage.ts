@@ -90,7 +90,7 @@ export class UserProject {
   /** The folder of the unpacked package. */
   readonly package: string;
 
-  /** @param tools - packages that the user has beside: "typescript" */
+  /** @param tools - further packages that the user has installed: "typescript" */
   constructor(
     tarball: string,
     files: Readonly<Record<string, string | JsonObject>>,

@@ -14,7 +14,7 @@ describe("plugin/install", function () {
     copy = copyProject();
   });
 
-  it("gives the Pulumi CLI a folder with the plugin and the package that it needs, which nobody has published", async () => {
+  it("gives the Pulumi CLI a folder with the plugin and the unpublished package that it needs", async () => {
     const npm = execFileSync("which", ["npm"], { encoding: "utf8" }).trim();
     addFiles(copy, {
       // The package is packed already. Everything else is npm's own work.

@@ -1,4 +1,4 @@
-// Makes the files beside it out of a release of Argo:
+// Makes the JSON files in this folder out of a release of Argo:
 //
 //   curl -fsSL https://raw.githubusercontent.com/argoproj/argo-events/v1.9.11/api/jsonschema/schema.json |
 //     node tests/schemas/trim.mjs argo-events v1.9.11

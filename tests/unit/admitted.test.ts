@@ -90,7 +90,7 @@ describe("admitted", () => {
     assert.deepEqual(admitted(named, kind).object.metadata, { namespace: "default", name: "a" });
   });
 
-  it("has one blank where the whole object is wrong", () => {
+  it("has one blank if the whole object is wrong", () => {
     const { schema: _, ...version } = widgetVersion();
     const openAPIV3Schema = { type: "object", required: ["spec"], properties: withSpec({}) };
     const kind = kindOf([{ ...version, schema: { openAPIV3Schema } } as JsonObject]);
@@ -122,7 +122,7 @@ describe("admitted", () => {
       assert.equal(flaw, "is of shop.example.com/v1beta1, and the CRD serves v1");
     });
 
-    it("is refused where only a webhook could convert it", () => {
+    it("is refused if only a webhook could convert it", () => {
       const { flaw } = admitted(given, kindOf([beta, stored], { conversion: { strategy: "Webhook" } }));
       assert.match(flaw ?? "", /^is of .*\/v1beta1, and only the CRD's webhook could convert it to v1/);
     });

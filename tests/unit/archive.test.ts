@@ -92,7 +92,7 @@ describe("the archive", () => {
     assert.ok(text.includes('{"name":"SKIP_WORKFLOW_DURATION_ESTIMATION","value":"true"}'));
   });
 
-  it("gets the runs that a resident runner records, also where the platform is another stack's", async () => {
+  it("gets the runs that a resident runner records, even if the platform is another stack's", async () => {
     const variable = '{"name":"ARGOSY_ARCHIVE","value":"true"}';
     const whole = await runStack("dev", { settings: SETTINGS });
     assert.ok(runnerVariables(whole.manifests).includes(variable));

@@ -67,7 +67,7 @@ describe("what the schemas say of arguments", () => {
     assert.deepEqual(Object.keys(DESCRIBED_ARGUMENTS.shape), Object.keys(OPERATORS_ARGUMENTS.shape));
   });
 
-  it("says of an argument that takes an Output that it does", () => {
+  it("says which arguments accept an Output", () => {
     assert.ok(argumentOf("", later(z.string())).isLater);
     assert.ok(later(z.string()).safeParse(pulumi.output("x")).success);
   });

@@ -52,7 +52,7 @@ describe("the check of a component in its cluster", function () {
     });
   });
 
-  it("warns once of what is deleted after a component was renamed, if Pulumi may take over what exists", async () => {
+  it("warns once that objects of a renamed component may be deleted, if Pulumi takes over existing objects", async () => {
     const putBack = rememberVariables("PULUMI_K8S_UPSERT_EXISTING_OBJECTS");
     api.answer = (_, response) => json(response, found());
     const both = async () => void (await Promise.all([check(), check()]));

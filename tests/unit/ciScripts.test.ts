@@ -68,7 +68,7 @@ describe("the scripts of CI", () => {
       assert.equal(deployed(destroy, update).stdout, "");
     });
 
-    it("says so where the update came from no commit, or from changes beside it", () => {
+    it("says so if the update came from no commit, or included uncommitted changes", () => {
       const { status, stdout, stderr } = deployed({ ...update, environment: {} });
       assert.deepEqual([status, stdout], [1, ""]);
       assert.match(
@@ -242,7 +242,7 @@ describe("the scripts of CI", () => {
       assert.match(text, /for all of them \(exit code 1\)/);
     });
 
-    it("says that nobody looked where there is no kubeconfig", () => {
+    it("says that the cluster was not checked if there is no kubeconfig", () => {
       const { status, text } = diff(1, "");
       assert.equal(status, 0);
       assert.doesNotMatch(text, /asked for/);

@@ -29,7 +29,7 @@ describe("YAML that a command writes", () => {
     assert.deepEqual(parseDocument(textOf(document)).toJS(), { a: 1, b: value });
   });
 
-  it("is what readYaml takes, whatever the texts and keys, and has only the line ends of every YAML", () => {
+  it("is accepted by readYaml, whatever the texts and keys, and has only the line ends of every YAML", () => {
     const text = fc.oneof(fc.constantFrom(...TRAPS), fc.string());
     const content = fc.record({ object: fc.dictionary(text, fc.oneof(text, fc.array(text))) });
     fc.assert(

@@ -23,14 +23,14 @@ describe("commandOnPath", () => {
       root,
     );
 
-  it("takes the first directory that has it", () => {
+  it("uses the first directory that has it", () => {
     assert.equal(find("tool", "none", "bin", "late"), path.join(root, "bin/tool"));
   });
   it("passes over what cannot be executed", () => {
     assert.equal(find("plain", "bin"), undefined);
     assert.equal(find("bin", "", "late"), undefined);
   });
-  it("takes an empty entry for the current directory", () => {
+  it("reads an empty entry as the current directory", () => {
     assert.equal(find("bin/tool"), path.join(root, "bin/tool"));
     assert.equal(
       commandOnPath("tool", { PATH: ":/none" }, path.join(root, "bin")),

@@ -26,7 +26,7 @@ describe("Completeness", () => {
     [notFound, notSynced, unseen] = [[], [], []];
   });
 
-  /** A kind is looked for, and was not found. @param problem undefined: nobody knows whether the cluster serves the kind */
+  /** A kind is looked for, and was not found. @param problem undefined: it is unknown whether the cluster serves the kind */
   function seek(problem?: Error): void {
     notFound = [{ resource: THING, namespace: undefined, problem }];
   }

@@ -66,7 +66,7 @@ describe("values that are only known later", function () {
     assert.ok(!text.includes("known-later"));
   });
 
-  it("are unknown in a preview where they stand, and nowhere else", async () => {
+  it("make only their own fields unknown in a preview", async () => {
     const make = () => {
       const { host, secret } = new Database();
       operators({ platform: { archive: { host, database: "runs", secret } } });
@@ -185,7 +185,7 @@ describe("values that are only known later", function () {
     assert.deepEqual(replicas, [1, 3]);
   });
 
-  it("are secret where they stand, and nowhere else", async () => {
+  it("make only their own fields secret", async () => {
     const program = () =>
       void new ArgoPlatform("argo", {
         archive: { host: pulumi.secret("db.example.com"), database: "runs", secret: "archive" },
@@ -215,7 +215,7 @@ describe("values that are only known later", function () {
     assert.notEqual(await annotation("one.example.com"), await annotation("other.example.com"));
   });
 
-  it("must be one word where they become part of a text", async () => {
+  it("must be one word if they become part of a text", async () => {
     const program = () =>
       void new ArgoPlatform("argo", {
         archive: { host: later('db"\nparallelism: "1'), database: "runs", secret: "archive" },
@@ -256,7 +256,7 @@ describe("values that are only known later", function () {
     );
   });
 
-  it("are refused where names and checks depend on them", async () => {
+  it("are refused if names and checks depend on them", async () => {
     await assert.rejects(
       run(() => void operators({ installation: later("x") as unknown as string })),
       /installation must be a string, not an output of Pulumi, which is not known yet/,

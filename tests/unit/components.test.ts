@@ -32,7 +32,7 @@ describe("the components", function () {
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
     new Operators("shop", { handlers: gears.definitions, ...args }, opts);
 
-  it("make Pulumi warn of nothing that they do not have, where a program returns them whole", async () => {
+  it("cause no warning of Pulumi about missing properties if a program returns them whole", async () => {
     const returned = async (program: () => object) => {
       let outputs: unknown;
       const lines = await logged(async () => {
@@ -52,7 +52,7 @@ describe("the components", function () {
   });
 
   describe("by default", () => {
-    it("take a folder and nothing else", async () => {
+    it("accept a folder and nothing else", async () => {
       const { manifests } = await run(() => new Operators("ops", { handlers: gears.root }));
       assert.ok(manifests.length > 50);
     });
@@ -203,7 +203,7 @@ describe("the components", function () {
         billing({ platform });
       }, /Operators "billing": the installation "argosy" already belongs to Operators "shop" in this program\. Give each/));
 
-    it("of one installation are refused in a plugin, where each has clients of its own of Pulumi's engine", async () => {
+    it("of one installation are refused in a plugin too, where each has its own clients of Pulumi's engine", async () => {
       const { getMonitor, getEngine } = pulumi.runtime;
       const clientOf = (address: string) => () => ({ getChannel: () => ({ getTarget: () => address }) });
       const inPlugin = () => {
@@ -388,7 +388,7 @@ describe("the components", function () {
       );
     });
 
-    it("of another stack is read beside a StackReference of the program's own to that stack", async () => {
+    it("of another stack is read even if the program has its own StackReference to that stack", async () => {
       const asked: string[] = [];
       const program = () => {
         void new pulumi.StackReference("acme/platform/prod");

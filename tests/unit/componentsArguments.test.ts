@@ -115,7 +115,7 @@ describe("wrong arguments of the components", function () {
 });
 
 describe("functions of a program", () => {
-  it("can name the types of what they take and give by the package's own exports", () => {
+  it("can name the types of their arguments and results by the package's own exports", () => {
     const sample = sampleProgram([{ name: "gear" }, { name: "press" }]);
     const overrides: Record<string, OverridesArgs> = { gear: { namespaces: ["team-a"] } };
     const load = (options: LoadOperatorsOptions): readonly Operator[] => loadOperators(sample.root, options);

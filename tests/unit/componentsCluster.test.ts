@@ -228,7 +228,7 @@ describe("the components and the cluster", function () {
     const mark = (program: string) => ({ annotations: { "argosy.dev/program": program } });
     const GOING = { deletionTimestamp: "2026-01-01T00:00:00Z" };
 
-    it("refused if it is another stack's or nobody's, unless its author takes it over", async () => {
+    it("refused if it is another stack's or has no mark, unless its author takes it over", async () => {
       const remedy =
         "a kind has one operator in a cluster. Give this operator another kind, or let it take over the CRD with all its objects: https://github.com/argosy-dev/argosy/blob/main/docs/tasks/take-over.md#an-existing-crd";
       assert.deepEqual((await check(mark("acme/shop/prod"))).problems, [
@@ -252,7 +252,7 @@ describe("the components and the cluster", function () {
       }
     });
 
-    it("without its mark it is this stack's if the operator is deployed, or if nobody can tell", async () => {
+    it("without its mark it is this stack's if the operator is deployed, or if the cluster does not show that", async () => {
       assert.deepEqual((await check({}, false, account("shop.gear"))).problems, []);
       assert.deepEqual((await check({}, false, {})).problems, []);
       assert.equal((await check({}, false, account("other.gear"))).problems.length, 1);
@@ -304,7 +304,7 @@ describe("the components and the cluster", function () {
     assert.equal(marked.length, 2 + 11);
   });
 
-  it("has names of two stacks beside each other", async () => {
+  it("has different names for the objects of two stacks", async () => {
     const clusterScoped = async (installation: string, namespace: string) => {
       const handlers = everyForm.definitions.map((each) => ({ ...each, installation }));
       const platform: ArgoPlatformArgs = {

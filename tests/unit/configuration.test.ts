@@ -215,7 +215,7 @@ describe("the configuration", () => {
     }
   }
 
-  it("tells everything that is wrong at once", () => {
+  it("reports all problems at once", () => {
     const problems = problemsOf({ parts: "both", runnerReplicas: "0", data: "no" });
     assert.deepEqual(
       problems.map((problem) => problem.split(" ")[0]),
@@ -248,7 +248,7 @@ describe("the configuration", () => {
     assert.deepEqual(readConfiguration(PROGRAM, project, values), read({}));
   });
 
-  it("is that of a project with any name, and says so where a key has the name of another", () => {
+  it("is that of a project with any name, and a key with another project's name is refused", () => {
     const renamed = (values: Record<string, string>) => readConfiguration(PROGRAM, "shop", values);
     assert.equal(renamed({ "shop:runsKeptSeconds": "60" }).args.runsKeptSeconds, 60);
     assert.throws(
@@ -313,7 +313,7 @@ describe("the configuration", () => {
     assert.deepEqual(settings.args.placement, placement);
   });
 
-  it("takes as small a volume as the event bus does, and none that this refuses", () => {
+  it("accepts as small a volume as the event bus does, and none that this refuses", () => {
     const storage = (eventBusStorage: string) => read({ eventBusStorage }).args.eventBus;
     const { platform, placement } = operatorOptions();
     const build = (size: string) =>
@@ -323,7 +323,7 @@ describe("the configuration", () => {
     assert.throws(() => build("127Mi"), RangeError);
   });
 
-  it("takes operators alone with the platform's stack, and only then", () => {
+  it("accepts operators alone with the platform's stack, and only then", () => {
     assert.match(problemsOf({ parts: "operators" })[0] ?? "", /^argosy:platformStack is "".*Name the stack/);
     assert.deepEqual(problemsOf({ parts: "operators", platformStack: "org/argosy/platform" }), []);
     for (const parts of ["all", "platform"]) {

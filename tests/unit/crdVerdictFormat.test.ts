@@ -29,7 +29,7 @@ describe("formatCrdVerdict", () => {
     assert.equal(line, "  safe      spec.versions[v2]  The version is new: no client uses it.");
   });
 
-  it("says so where nothing breaks, and where nothing has changed", () => {
+  it("says so if nothing breaks, and if nothing has changed", () => {
     assert.equal(
       formatCrdVerdict(judged("a version is added"))[0],
       "gadgets.shop.example.com: 1 change, none breaking",

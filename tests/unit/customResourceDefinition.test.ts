@@ -166,7 +166,7 @@ describe("buildCustomResourceDefinition", () => {
       });
   });
 
-  it("puts the author's columns first and none of a name beside it", () => {
+  it("puts the author's columns first, and adds none with a name that they have", () => {
     const mine = { name: "READY", type: "integer", jsonPath: ".status.ready" };
     const size = { name: "Size", type: "integer", jsonPath: ".spec.size" };
     const version = buildVersion(widgetVersion({ additionalPrinterColumns: [size, mine] }));

@@ -87,7 +87,7 @@ describe("the engine's bundle", () => {
     mkdirSync(account, { recursive: true });
     for (const file of ["token", "ca.crt", "namespace"]) writeFileSync(path.join(account, file), "some");
     const environment = {
-      // Nobody has this address (RFC 5737), so the server cannot begin.
+      // No machine has this address (RFC 5737), so the server cannot begin.
       ARGOSY_TEST_POD: JSON.stringify({ root: scratch, host: "192.0.2.1" }),
       KUBERNETES_SERVICE_HOST: "192.0.2.1",
       KUBERNETES_SERVICE_PORT: "443",

@@ -137,7 +137,7 @@ describe("eventMapper", () => {
     assert.equal(writeJson(one.spec), '{"id":9223372036854775806}');
   });
 
-  it("skips what does not meet `when`, also where a field is not there", () => {
+  it("skips what does not meet `when`, even if a field is missing", () => {
     const ping = { body: { zen: "Keep it logically awesome." } };
     for (const event of [ping, { body: { ...EVENT.body, action: "deleted" } }, null, [], "text"]) {
       assert.deepStrictEqual(map(event), { kind: "skipped" });

@@ -69,7 +69,7 @@ interface PodTemplate {
 }
 
 describe("the events of an operator", () => {
-  it("are one, of its name, where it looks after all namespaces", () => {
+  it("are one, with its name, if it looks after all namespaces", () => {
     assert.deepEqual(eventsOf(RESIDENT), [{ name: "shop", operator: RESIDENT, namespace: "" }]);
   });
 
@@ -84,7 +84,7 @@ describe("the events of an operator", () => {
     ]);
   });
 
-  it("have names of their own, where operator and namespace read alike together too", () => {
+  it("have different names even if operator and namespace read alike together", () => {
     const name = (named: string, namespace: string) =>
       eventsOf(operator({ name: named, namespaces: [namespace] })).map((event) => event.name);
     assert.notDeepEqual(name("a", "b-c"), name("a-b", "c"));
@@ -102,7 +102,7 @@ describe("the events of an operator", () => {
     );
   });
 
-  it("are depended on by names that an expression of Argo takes for variables", () => {
+  it("are depended on by names that Argo's expressions read as variables", () => {
     for (const name of ["3d", "not", "true", "len"]) {
       for (const event of eventsOf(operator({ name }))) assert.equal(dependencyOf(event), `on-${name}`);
     }
@@ -154,7 +154,7 @@ describe("buildSensor", () => {
     );
   });
 
-  it("tells a runner which object, and takes nothing but a 204 for an answer", () => {
+  it("tells a runner which object, and accepts only a 204 as an answer", () => {
     const dependencyName = "on-shop";
     assert.deepEqual(sensorOf(RESIDENT).triggers, [
       {
@@ -217,7 +217,7 @@ describe("the pods of the event path", () => {
     assert.notDeepEqual(sourceOf(RESIDENT).template.metadata.labels, sensorPodLabels("argosy"));
   });
 
-  it("run as accounts that are there, on a bus that is there, and let Pulumi wait for what Argo says", () => {
+  it("run as existing accounts, on an existing bus, and let Pulumi wait for what Argo says", () => {
     const accounts = Object.values(buildEventPathAccounts([RESIDENT], OPTIONS)).map(
       ({ metadata }) => metadata.name,
     );

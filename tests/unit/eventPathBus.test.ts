@@ -55,7 +55,7 @@ describe("buildEventBus", () => {
     });
   });
 
-  it("spreads several servers over nodes, with as many copies of the stream as there are servers, but three", () => {
+  it("spreads several servers over nodes, with a copy of the stream for each server, but at most three", () => {
     for (const [replicas, copies] of [
       [3, 3],
       [5, 3],

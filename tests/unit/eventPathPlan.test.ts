@@ -41,7 +41,7 @@ describe("planEventPath", () => {
     assert.deepEqual(namesOf([0, 0, 3, 0]), [["argosy", [1, 2, 3, 4]]]);
   });
 
-  it("begins a further pair, in the operators' order, where one is full", () => {
+  it("begins a further pair, in the operators' order, when one is full", () => {
     assert.deepEqual(namesOf([25, 25, 5]), [
       ["argosy", [1]],
       ["argosy-shard-2", [2, 3]],

@@ -98,7 +98,7 @@ describe("the footprint of a run", () => {
     assert.deepEqual([...configMapsOf(inMany("files-1", "files-3"))], ["files-1", "files-3"]);
   });
 
-  it("says nothing of a program that nobody reports", () => {
+  it("says nothing of a program that no engine reports", () => {
     assert.equal(programFingerprint(undefined), undefined);
   });
 });

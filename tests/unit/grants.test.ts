@@ -14,7 +14,7 @@ const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
 const CONFIG_MAPS = { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };
 const HOOK = { name: "hook", type: "webhook", source: {}, id: ["body.id"], when: {}, spec: {} };
 
-/** The sets with roles in namespaces that somebody else names, made of these namespaces. */
+/** The sets with roles in namespaces that a definition names, made of these namespaces. */
 const SETS: Readonly<Record<string, (namespaces: string[]) => ManifestSet>> = {
   "a resident operator": (namespaces) => accessOf({ namespaces }),
   "an operator with runs in pods": (namespaces) => accessOf({ namespaces, execution: "pod" }),

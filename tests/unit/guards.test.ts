@@ -70,7 +70,7 @@ describe("buildGuards", () => {
     assert.ok(!conditionOf(policy, "stranger").includes("old-runner"));
   });
 
-  it("stops the handler's own account, and of other groups those alone that nobody named", () => {
+  it("stops the handler's own account, and every group that the program does not name", () => {
     const guards = { children: true, annotations: { groups: ["team"] }, exempt: ['a"b'] };
     const set = build(guards, { rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] });
     const children = conditionOf(specOf(set, "children-guard"), "stranger");

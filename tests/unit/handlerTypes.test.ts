@@ -47,7 +47,7 @@ print(json.dumps([each for handler in handlers for each in complaints(**handler)
 `;
 
 describe("the types that argosy types writes", () => {
-  it("in Python take every handler of the documentation and of the examples", () => {
+  it("in Python accept every handler of the documentation and of the examples", () => {
     const typesFor = typeWriter();
     const texts = [ALL, WATCHING].map((each) => typesFor(each, "main.py"));
     const written = BLOCKS.filter(

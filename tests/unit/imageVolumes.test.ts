@@ -13,7 +13,7 @@ describe("checkImageVolumes", () => {
     );
   });
 
-  it("takes one that has them or does not say so, and asks nothing if nothing needs them", async () => {
+  it("accepts one that has them or does not show it, and asks nothing if nothing needs them", async () => {
     const none = { problems: [] };
     assert.deepStrictEqual(await checkImageVolumes(fakeLook({ keepsImageVolumes: true }), need), none);
     assert.deepStrictEqual(await checkImageVolumes(fakeLook({}), need), none);

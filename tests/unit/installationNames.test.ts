@@ -18,7 +18,7 @@ const ENGINE: Manifest = {
   metadata: { name: "engine", namespace: "argosy" },
 };
 
-/** The names of everything that installations of one namespace have beside each other, by their kinds. */
+/** The names, by kind, that an installation's objects have, and that no other installation of the namespace may have. */
 function namesOf(installation: string): readonly string[] {
   const options = {
     ...operatorOptions(),

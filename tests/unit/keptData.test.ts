@@ -80,7 +80,7 @@ describe("what argosy dev --keep keeps", () => {
     assert.equal((await open(true, older)).isThere, false);
   });
 
-  it("is refused if nobody knows which programs wrote it", async () => {
+  it("is refused if it is not known which programs wrote it", async () => {
     const first = await open();
     fill(first);
     await first.release();

@@ -104,11 +104,11 @@ describe("the connection of a kubeconfig", () => {
         ...acting.map((header) => headers[header]),
       ]);
       const whom = ["viewer@example.com", "7", "readers, guests", "read"];
-      const nobody = whom.map(() => undefined);
+      const unimpersonated = whom.map(() => undefined);
       const once = [
         ["GET", "Bearer t", ...whom],
         ["POST", "Bearer t", ...whom],
-        ["GET", "Bearer account", ...nobody],
+        ["GET", "Bearer account", ...unimpersonated],
       ];
       assert.deepEqual(seen, [...once, ...once]);
     } finally {

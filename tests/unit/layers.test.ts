@@ -149,12 +149,12 @@ const EXCEPTIONS = [
 
 /** The files through which others use the engine, and what else of it they import. */
 const DOORS = [
-  { door: "runtime/program", users: ["components", "preflight"], besides: [], exceptions: [] },
+  { door: "runtime/program", users: ["components", "preflight"], also: [], exceptions: [] },
   {
     door: "runtime/cli",
     users: ["cli"],
     // The engine's vocabulary. The list of commands needs some of it, and must not load the whole engine.
-    besides: ["runtime/base"],
+    also: ["runtime/base"],
     // By the door, every command would load what only two run.
     exceptions: ["cli/local/runOperator.ts -> runtime/engine/engine"],
   },
@@ -297,11 +297,11 @@ describe("arrows point one way:", () => {
     );
   });
 
-  for (const { door, users, besides, exceptions } of DOORS) {
+  for (const { door, users, also, exceptions } of DOORS) {
     it(`${door}.ts has all of the engine that ${users.join("/ and ")}/ use, and nothing else`, () => {
       const isUser = ({ from }: Import) => within(from, ...users);
       assert.deepEqual(
-        found((each) => isUser(each) && within(each.of, "runtime") && !within(each.of, door, ...besides)),
+        found((each) => isUser(each) && within(each.of, "runtime") && !within(each.of, door, ...also)),
         exceptions,
       );
       const exported = namesIn(`${door}.ts`);

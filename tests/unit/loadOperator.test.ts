@@ -101,7 +101,7 @@ describe("loadOperator", () => {
     );
   });
 
-  it("takes kinds in short, beside those in full", () => {
+  it("accepts kinds in the short form and in the full form together", () => {
     const children = [
       "apps/v1/Deployment",
       "v1/Service",
@@ -175,7 +175,7 @@ describe("loadOperator", () => {
     });
   });
 
-  it("takes a former name in another installation for another than the own one", () => {
+  it("distinguishes a former name in another installation from one in its own", () => {
     const { formerNames } = loadDefinition(widget.folder, {
       ...widgetDefinition,
       formerNames: ["shop.widget"],
@@ -201,7 +201,7 @@ describe("loadOperator", () => {
     );
   });
 
-  it("takes what children may grant: rules, and roles that are there by the right to bind them", () => {
+  it("reads what children may grant: rules, and existing roles as the right to bind them", () => {
     const rule = { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] };
     const { grants } = loadDefinition(widget.folder, {
       ...widgetDefinition,
@@ -268,7 +268,7 @@ describe("loadOperator", () => {
     );
   });
 
-  it("takes a file for a function, in the image of its language or in another", () => {
+  it("reads a file as a function, in the image of its language or in another", () => {
     const source = "def reconcile(request): ...\ndef finalize(request): ...\n";
     const script = "export const reconcile = () => {}, finalize = () => {};\n";
     addFiles(widget.folder, { "main.py": source, "main.js": script, "lib/main.ts": script });

@@ -469,7 +469,7 @@ describe("loadOperator", () => {
 
   const accepted: [string, object][] = [
     ["a digest without tag", image(`python@sha256:${"0".repeat(64)}`)],
-    ["a registry's port beside a tag", image("localhost:5000/team/python:3.13")],
+    ["a registry's port and a tag", image("localhost:5000/team/python:3.13")],
     ["a module of Python's, which is no file", command("python3", "-m", "http.server")],
     [
       "options and URLs with dots",

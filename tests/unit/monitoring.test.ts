@@ -18,8 +18,8 @@ import { EVERY_FORM, operatorsProgram, sampleProgram, webhookFor } from "./suppo
 /** What a target has by the PodMonitor, or by Prometheus itself. */
 const OF_TARGETS = ["namespace", "pod", "container", "job", "component", "operator"];
 /**
- * What programs of others give, with the labels that we read: the event path (argo-events 1.9.11, pkg/metrics/metrics.go),
- * each program in Go by its client library, and Prometheus itself of each target.
+ * What other programs export, with the labels that we read: the event path (argo-events 1.9.11, pkg/metrics/metrics.go), each
+ * program in Go by its client library, and Prometheus itself of each target.
  */
 const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
   argo_events_events_sent_total: ["event_name"],
@@ -39,7 +39,7 @@ function registries(): Registry[] {
   return [metrics.registry, keeperMetrics(), intakeMetrics(["shop-called"])];
 }
 
-/** The labels of each metric that runner, keeper and intake give: read from what they give, not from what they declare. */
+/** The labels of each metric that runner, keeper and intake export: read from their output, not from their declarations. */
 async function given(): Promise<Map<string, Set<string>>> {
   const labels = new Map<string, Set<string>>(
     Object.entries(OF_OTHERS).map(([metric, own]) => [metric, new Set(own)]),
@@ -63,7 +63,7 @@ async function assertGiven(expressions: readonly string[]): Promise<void> {
     assert.ok(uses.length > 0, expr);
     for (const { metric, labels } of uses) {
       const own = known.get(metric);
-      assert.ok(own, `nobody gives ${metric}, in: ${expr}`);
+      assert.ok(own, `no program exports ${metric}, in: ${expr}`);
       const unknown = labels.filter((label) => !own.has(label) && !OF_TARGETS.includes(label));
       assert.deepEqual(unknown, [], `${metric} has no such label, in: ${expr}`);
     }
@@ -77,11 +77,11 @@ const queries = dashboard.panels.flatMap(({ targets = [] }) => targets);
 describe("the monitoring", function () {
   this.timeout(120_000);
 
-  it("asks in its alerts only for metrics and labels that somebody gives", async () => {
+  it("asks in its alerts only for metrics and labels that a program exports", async () => {
     await assertGiven(alerts().map(({ expr }) => expr));
   });
 
-  it("asks in its dashboard only for metrics and labels that somebody gives", async () => {
+  it("asks in its dashboard only for metrics and labels that a program exports", async () => {
     assert.ok(queries.length > 20);
     await assertGiven(queries.map(({ expr }) => expr));
   });
@@ -130,7 +130,7 @@ describe("the monitoring", function () {
     }
   });
 
-  it("alerts of no controller that is somebody else's", () => {
+  it("alerts only about our own controllers", () => {
     const without = alertsOf(platformOptions({ argoEvents: "adopt", argoWorkflows: "adopt" }));
     const name = ({ alert }: Alert) => alert;
     assert.deepEqual(
@@ -141,7 +141,7 @@ describe("the monitoring", function () {
     );
   });
 
-  it("lays its panels out beside and below one another, none over another, each under a row", () => {
+  it("lays out its panels without an overlap, each under a row", () => {
     const { panels } = dashboard;
     assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
     assert.equal(panels[0]?.type, "row");
@@ -236,7 +236,7 @@ describe("the monitoring", function () {
     for (const each of deployed) assert.equal(labelsOf(each)["app.kubernetes.io/managed-by"], "argosy");
   });
 
-  it("is refused, before anything is registered, where the Prometheus Operator's kinds are not there", async () => {
+  it("is refused, before anything is registered, if the Prometheus Operator's kinds do not exist", async () => {
     const crds = {
       "podmonitors.monitoring.coreos.com": found(),
       "prometheusrules.monitoring.coreos.com": "absent",

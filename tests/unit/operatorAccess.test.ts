@@ -114,7 +114,7 @@ describe("buildAccess", () => {
   for (const execution of ["resident", "pod"] as const) {
     const [who, other] = execution === "pod" ? ["shop-run", "shop-runner"] : ["shop-runner", "shop-run"];
 
-    it(`lets ${who} hold what its children may grant, and nobody else`, () => {
+    it(`lets only ${who} hold what its children may grant`, () => {
       const rbac = "rbac.authorization.k8s.io";
       const grants = [
         ...RULES,

@@ -61,7 +61,7 @@ describe("a handler's files", () => {
     });
   }
 
-  it("work in the operator's folder, beside which those lie that it includes", () => {
+  it("work in the operator's folder, next to the folders that it includes", () => {
     const program = sampleProgram([
       {
         name: "gear",

@@ -72,7 +72,7 @@ describe("handlerFiles", () => {
     assert.deepStrictEqual(paths(), ["main.py"]);
   });
 
-  it("takes a template that looks like YAML for what it is", () => {
+  it("does not read a template that looks like YAML as YAML", () => {
     addFiles(folder, { "crd.tmpl.yaml": "kind: CustomResourceDefinition\nname: *unknown\n" });
     assert.deepStrictEqual(paths(), ["crd.tmpl.yaml", "main.py"]);
   });
@@ -119,7 +119,7 @@ describe("handlerFiles", () => {
     });
   }
 
-  it("takes exactly a mebibyte of values into one, whatever their keys, and not a byte more", () => {
+  it("puts up to exactly a mebibyte of values into one, whatever their keys", () => {
     addFiles(folder, { "large.txt": "x".repeat(MEBIBYTE - "print()\n".length) });
     assert.deepStrictEqual(
       readAll().map(({ items }) => items.map((item) => item.path)),
@@ -163,7 +163,7 @@ describe("handlerFiles", () => {
     );
   });
 
-  it("names the largest files where there is more than ConfigMaps are for, without reading them", () => {
+  it("names the largest files if all are too large together for ConfigMaps, without reading them", () => {
     for (const name of ["a", "b", "c"]) {
       writeFileSync(path.join(folder, name), Buffer.alloc(0));
       truncateSync(path.join(folder, name), 3 * MEBIBYTE);
@@ -219,7 +219,7 @@ describe("dataKeyOf", () => {
   const name = fc.stringMatching(/^[-_a-zA-Z0-9]{1,3}(\.[-_a-zA-Z0-9]{1,3}){0,2}$/);
   const file = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => names.join("/"));
 
-  it("gives each path a key of its own, which the API server takes", () => {
+  it("gives each path a key of its own, which the API server accepts", () => {
     fc.assert(
       fc.property(file, file, (one, other) => {
         assert.equal(dataKeyOf(one) === dataKeyOf(other), one === other);
@@ -243,7 +243,7 @@ describe("contentHash", () => {
     );
   });
 
-  it("differs where a name or a content differs", () => {
+  it("differs if a name or a content differs", () => {
     fc.assert(
       fc.property(files, fc.string(), fc.string(), (given, name, content) => {
         fc.pre(given[name] !== content);

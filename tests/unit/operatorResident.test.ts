@@ -160,7 +160,7 @@ describe("a resident runner's pod", () => {
     assert.deepStrictEqual(given(handler.env), []);
   });
 
-  it("leaves room beside Node's heap", () => {
+  it("leaves memory in addition to Node's heap", () => {
     const { runner } = podOf();
     const options = runner.env?.find(({ name }) => name === "NODE_OPTIONS")?.value ?? "";
     const heap = Number(/^--max-old-space-size=(\d+)$/.exec(options)?.[1]);
@@ -374,7 +374,7 @@ describe("a resident operator's Deployment, Service and policies", () => {
     assert.deepStrictEqual(strategy?.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 });
   });
 
-  it("never have a runner beside one of another installation, whose Lease is another one", () => {
+  it("never run at the same time as a runner of another installation, which has another Lease", () => {
     const strategyWith = (formerNames: readonly string[]) => podOf({ formerNames }).rollout.strategy;
     assert.deepStrictEqual(strategyWith([`old.${operator.name}`]), { type: "Recreate" });
     assert.deepStrictEqual(strategyWith(["old.other", `older.${operator.name}`]), { type: "Recreate" });
@@ -382,7 +382,7 @@ describe("a resident operator's Deployment, Service and policies", () => {
     assert.deepStrictEqual(strategyWith(["other", "old.other"]), rollout.strategy);
   });
 
-  it("let in hints from the event path's Sensors and from other runners, and anybody to the figures", () => {
+  it("accept hints from the event path's Sensors and from other runners, and requests for metrics from any pod", () => {
     const { spec } = buildNetworkPolicy(operator, operatorOptions({ eventPathName: "events" }));
     const { podSelector, policyTypes, ingress } = spec as Record<string, unknown>;
     const sensor = { "app.kubernetes.io/name": "events", "app.kubernetes.io/component": "sensor" };

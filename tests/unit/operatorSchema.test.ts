@@ -104,7 +104,7 @@ describe("operator.schema.json", () => {
     { requiredKeys: ["crd", "handler", "children"] },
   );
 
-  it("takes everything that loading takes: no editor underlines what is right", () => {
+  it("accepts everything that loading accepts: no editor underlines what is right", () => {
     let taken = 0;
     fc.assert(
       fc.property(fc.oneof({ arbitrary: any, weight: 9 }, hostileJson), (definition) => {

@@ -20,7 +20,7 @@ const INITLESS = operatorOptions({ platform: samplePlatform({ initlessPods: true
 const INSTANCE_ID = "workflows.argoproj.io/controller-instanceid";
 
 describe("an operator's Workflow manifests", () => {
-  it("have a run removed in time however it ended, also one whose pod somebody deleted: its phase is Error", () => {
+  it("have a run removed in time however it ended, even one whose pod a user deleted: its phase is Error", () => {
     const options = operatorOptions({ runsKeptSeconds: 60, failedRunsKeptSeconds: 600 });
     for (const execution of ["resident", "pod"] as const) {
       const { set } = build({ execution, resyncSeconds: 300 }, options);
@@ -121,7 +121,7 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     ]);
   });
 
-  it("brings the handler's shell beside the engine's start: an init container would hold up both", () => {
+  it("brings the handler's shell while the engine starts: an init container would hold up both", () => {
     assert.equal(template.initContainers, undefined);
     assert.deepStrictEqual(
       [shell.name, shell.dependencies, handler.dependencies],
@@ -220,7 +220,7 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     );
   });
 
-  it("lets so many runs have a pod at once as the operator says, by a lock that no run holds while it waits for another", () => {
+  it("limits how many runs have a pod at once, by a lock that no run holds while it waits for another", () => {
     assert.deepStrictEqual(template.synchronization, {
       semaphores: [{ configMapKeyRef: { name: "shop-run-limit", key: "pods" } }],
     });
@@ -230,7 +230,11 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
 
   it("gives a run an hour for its turn, and its pod time for a second reconcile", () => {
     assert.equal(template.pendingTimeout, "3600s");
-    assert.equal(template.retryStrategy, undefined, "Argo does not heed a pendingTimeout beside it");
+    assert.equal(
+      template.retryStrategy,
+      undefined,
+      "Argo ignores a pendingTimeout if there is a retryStrategy",
+    );
     const { activeDeadlineSeconds = 0 } = template;
     assert.ok(activeDeadlineSeconds > 300 + 2 * 60 && activeDeadlineSeconds < 3600);
     // The wait for the pod counts as well.

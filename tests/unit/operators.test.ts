@@ -45,7 +45,7 @@ describe("loadOperators", () => {
     assert.equal(loadOperators(root)[0]?.concurrency, 3);
   });
 
-  it("takes a definition however it is formatted, and without fixtures", () => {
+  it("accepts a definition however it is formatted, and without fixtures", () => {
     addFiles(root, {
       "a/operator.yaml":
         '\uFEFF{crd:   "crd.yaml",\r\n   handler: {command: [sh],\r\n image: "a:1"},\r\n\r\n\r\n children:\r\n   []} # end',
@@ -107,7 +107,7 @@ describe("loadOperators", () => {
   }
 
   for (const name of ["operator.ts", "operator.js", "operator.mjs", "operator.cjs"]) {
-    it(`refuses ${name}, alone and beside a definition`, () => {
+    it(`refuses ${name}, alone and next to a definition`, () => {
       addFiles(root, { [`a/${name}`]: "export default {};\n", [`b/${name}`]: "export default {};\n" });
       assert.deepStrictEqual(problems(), [
         `b: the folder has ${name}, but no operator.yaml. Write one with crd, handler and children, or move the folder elsewhere if it is no operator.`,
@@ -156,7 +156,7 @@ describe("loadOperators", () => {
     assert.match(second ?? "", /^b\/operator\.yaml:1:7: the file is not YAML: /);
   });
 
-  it("bundles functions in JavaScript, and tells where one cannot be", () => {
+  it("bundles functions in JavaScript, and reports one that cannot be bundled", () => {
     const withFunction = definition({ handler: "main.ts", finalize: true });
     for (const [source, expected] of [
       ["export function reconcile() {}\nexport function finalize() {}\n", undefined],

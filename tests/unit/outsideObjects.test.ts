@@ -78,7 +78,7 @@ describe("OutsideObjects", () => {
     ]);
   });
 
-  it("say when the object or an annotation of ours changes: somebody may want it to go without its handler", async () => {
+  it("say when the object or an annotation of ours changes: a user may want it deleted without its handler", async () => {
     const annotations = { "argosy.dev/skip-finalize": "true" };
     await seen(
       going(),

@@ -65,7 +65,7 @@ describe("overrides", () => {
     assert.deepStrictEqual(operator.env, DEFINITION.env);
   });
 
-  it("are nothing where they say nothing", () => {
+  it("change nothing if they are empty", () => {
     const [without] = loadOperators(root);
     for (const nothing of [{}, { env: undefined, image: undefined, replicas: undefined }]) {
       assert.deepStrictEqual(load(nothing), without);
@@ -183,7 +183,7 @@ describe("overrides", () => {
     it(`may not have ${what}`, () => assert.deepStrictEqual(problemsOf(overrides), expected));
   }
 
-  it("are named where the definition alone would be in order", () => {
+  it("are named if the definition alone would be valid", () => {
     addFiles(root, {
       "widget/operator.yaml": {
         ...DEFINITION,
@@ -206,7 +206,7 @@ describe("overrides", () => {
     );
   });
 
-  it("may not be for an operator that is not there", () => {
+  it("may not be for an operator that does not exist", () => {
     addFiles(root, { "gear/crd.yaml": crdOf("gear"), "gear/operator.yaml": DEFINITION });
     assert.deepStrictEqual(problems({ widgt: {}, "": {}, constructor: {} }), [
       "overrides.widgt: it names no operator. Did you mean widget?",
@@ -276,7 +276,7 @@ describe("overrides", () => {
     );
   });
 
-  it("know the folder's name where the definition has none", () => {
+  it("know the folder's name if the definition has none", () => {
     assert.equal(path.basename(load({}).folder), "widget");
   });
 });

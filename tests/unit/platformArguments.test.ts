@@ -62,7 +62,7 @@ describe("the arguments of a platform", () => {
     assert.deepEqual(fieldsOf({ namespace: "default", createNamespaces: false }), []);
   });
 
-  it("want an instance id that can be a label's value, and one beside another Workflow controller", () => {
+  it("want an instance id that can be a label's value, and want one if there is another Workflow controller", () => {
     for (const instanceId of ["-a", "a b", "a/b", "a".repeat(64)]) {
       assert.deepEqual(fieldsOf({ instanceId }), ["instanceId"], instanceId);
     }

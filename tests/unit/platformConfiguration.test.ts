@@ -68,13 +68,13 @@ describe("the Workflow controller's configuration", () => {
     assert.ok(!("initlessPod" in workflowConfiguration({ initlessPods: false })));
   });
 
-  it("has the instance id as a text, whatever YAML 1.1 takes it for", () => {
+  it("has the instance id as a text, whatever YAML 1.1 would read it as", () => {
     for (const instanceId of ["yes", "on", "null", "007", "1e3", "1.30", "0x1F", "1_000"]) {
       assert.strictEqual(workflowConfiguration({ instanceId }).instanceID, instanceId);
     }
   });
 
-  it("has no instance id where there is none", () => {
+  it("has no instance id if the platform has none", () => {
     assert.ok(!("instanceID" in workflowConfiguration({ instanceId: "" })));
   });
 });

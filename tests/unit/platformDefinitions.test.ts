@@ -19,7 +19,7 @@ describe("the definitions of Argo's kinds", () => {
     }
   });
 
-  it("are small: all together less than what Argo takes for one", () => {
+  it("are small: all together less than one of Argo's own", () => {
     assert.ok(JSON.stringify(definitions).length < 16_000);
   });
 });

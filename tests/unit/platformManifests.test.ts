@@ -25,7 +25,7 @@ const keys = (set: object) => Object.keys(set);
 const CLUSTER_SCOPED = ["Namespace", "CustomResourceDefinition"];
 
 describe("the platform's manifests", () => {
-  it("are complete objects, with a namespace where their kind has one", () => {
+  it("are complete objects, with a namespace if their kind has one", () => {
     fc.assert(
       fc.property(anyPlatformOptions, (options) => {
         for (const { apiVersion, kind, metadata } of everyManifest(options)) {
@@ -62,7 +62,7 @@ describe("the platform's manifests", () => {
     );
   });
 
-  it("put every workload where the placement says", () => {
+  it("put every workload on the nodes of the placement", () => {
     fc.assert(
       fc.property(anyPlatformOptions, (options) => {
         const { imagePullSecrets = [], nodeSelector, tolerations } = options.placement;
@@ -79,7 +79,7 @@ describe("the platform's manifests", () => {
     );
   });
 
-  it("take every image from the mirror", () => {
+  it("pull every image from the mirror", () => {
     const images = Object.values(IMAGES).map((image) => imageReference(image));
     const repositories = Object.values(IMAGES).map(({ repository }) => repository);
     const plain = text(platformOptions());
@@ -154,7 +154,7 @@ describe("the platform's manifests", () => {
     );
   });
 
-  it("start a program again where its configuration changes, and only then", () => {
+  it("restart a program if its configuration changes, and only then", () => {
     const annotationsOf = (instanceId: string) =>
       deploymentsOf(platformOptions({ instanceId })).map(
         ({ spec }) =>
@@ -206,7 +206,7 @@ describe("the platform's manifests", () => {
     }
   });
 
-  it("are only the operators' namespace and the viewer's account where both are adopted", () => {
+  it("are only the operators' namespace and the viewer's account if both are adopted", () => {
     const options = platformOptions({ argoEvents: "adopt", argoWorkflows: "adopt" });
     assert.deepStrictEqual(
       everyManifest(options).map(({ kind, metadata: { name } }) => `${kind} ${name}`),
@@ -257,7 +257,7 @@ describe("the platform's manifests", () => {
     ]);
   });
 
-  it("keep the Workflow controller alive where a Workflow cannot be read, and quick", () => {
+  it("keep the Workflow controller alive if a Workflow cannot be read, and quick", () => {
     const { controller } = buildWorkflowController(platformOptions());
     const env = podOf(controller as Manifest).containers.flatMap(({ env = [] }) => env);
     assert.deepStrictEqual(Object.fromEntries(env.map(({ name, value }) => [name, value])), {

@@ -154,7 +154,7 @@ describe("the platform's rights", () => {
     assert.equal(submitter.length, viewer.length + 1);
   });
 
-  it("let no person create Workflows beside somebody else's controller, which may take any Workflow", () => {
+  it("let no person create Workflows next to another program's controller, which may accept any Workflow", () => {
     const mayCreate = (options: PlatformOptions) =>
       ACCOUNTS.filter((account) =>
         rightsOf(options, account).includes("in argosy: create argoproj.io/workflows"),

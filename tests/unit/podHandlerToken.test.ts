@@ -51,7 +51,7 @@ describe("the handler's token", () => {
 
   const read = (name: string) => readFileSync(path.join(folder, name), "utf8");
 
-  it("is written with what Kubernetes' clients look for beside it, for the pod's group to read", async () => {
+  it("is written with the other files that Kubernetes' clients look for, for the pod's group to read", async () => {
     const renewAt = await writeHandlerToken(options());
     assert.equal(api.calls[0]?.path, "/api/v1/namespaces/argosy/serviceaccounts/shop-handler/token");
     assert.deepEqual(api.calls[0]?.body, {

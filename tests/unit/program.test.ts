@@ -47,7 +47,7 @@ describe("the program", () => {
         assert.deepEqual(without, []);
       });
 
-      it("gives only named rights: no wildcard, and no right to grant rights or to impersonate somebody", () => {
+      it("gives only named rights: no wildcard, and no right to grant rights or to impersonate a user", () => {
         const rules = rulesOf(manifests());
         assert.ok(rules.length > 10);
         for (const { apiGroups = [], resources = [], verbs = [] } of rules) {

@@ -102,7 +102,7 @@ describe("the order of the program", () => {
     assert.deepEqual(timeouts, ["600s", "600s"]);
   });
 
-  it("names everything once, by its purpose, below the component that it is part of, and CRDs beside their operators", () => {
+  it("names everything once, by its purpose, below its component, and CRDs as siblings of their operators", () => {
     const names = made.registrations.map(({ type, name }) => `${type}::${name}`);
     assert.equal(new Set(names).size, names.length);
     const parentOf = (name: string) => made.registrations.find(({ urn }) => urn === named(name).parent)?.type;

@@ -66,7 +66,7 @@ describe("a text without quotes in YAML", () => {
     return problems.toError().problems.map((each) => each.replace(/^.*a\.yaml:/, ""));
   };
 
-  it("is refused where kubectl reads another value, each with its place and what to write", () => {
+  it("is refused if kubectl reads another value, each with its place and what to write", () => {
     const text = "spec:\n  mode: 0400\n  flag: yes\n  on: 1\n  under: [1_000]\n  version: '0644'\n";
     const misread = "by kubectl, Helm and Argo CD, and not by Argosy.";
     assert.deepEqual(problemsIn(text), [
@@ -77,7 +77,7 @@ describe("a text without quotes in YAML", () => {
     ]);
   });
 
-  it("may be a key where no other program reads it", () => {
+  it("may be a key if no other program reads it", () => {
     assert.deepEqual(problemsIn("on: a\nevent: { y: 1 }\n").length, 1);
     assert.deepEqual(problemsIn("watch: { on: [spec] }\n", { keys: "ours" }), []);
     assert.equal(problemsIn("env: { A: yes }\n", { keys: "ours" }).length, 1);

@@ -35,7 +35,7 @@ describe("the run that Ready names", () => {
     assert.equal(message(ready(READY, before)), "every child is applied and ready");
   });
 
-  it("is not the former one where a run fails that nobody reports", () => {
+  it("is not the former one if an unrecorded run fails", () => {
     assert.equal(message(ready(FAILED, ready(READY, [], "shop-demo-1-ab"))), "no plan");
   });
 
@@ -90,7 +90,7 @@ describe("ReconcileRequests", () => {
     assert.equal((await answer).result, "succeeded");
   });
 
-  it("refuses everybody at the end", async () => {
+  it("refuses every request at the end", async () => {
     const requests = new ReconcileRequests();
     const answers = [requests.ask("a"), requests.ask("b")];
     requests.refuse(new Error("over"));

@@ -15,7 +15,7 @@ import { json, TestApiServer } from "./support/testApiServer";
 describe("the cost of size", function () {
   this.timeout(60_000);
 
-  it("is little memory for an object with its child, besides their own text", async () => {
+  it("is little memory for an object with its child, in addition to their own text", async () => {
     const program = join(__dirname, "support", "storedSize.ts");
     const { stdout } = await promisify(execFile)(process.execPath, [
       ...[

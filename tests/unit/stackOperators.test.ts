@@ -121,7 +121,7 @@ describe("the operators of a stack", function () {
       /Pulumi\.lage\.yaml is missing\. Stacks with a file: dev, large, sealed/,
     ],
     [
-      "a folder beside the stack",
+      "a folder as well as the stack",
       { stack: "dev", handlers: "operators" },
       /--stack uses the operators of the program\. Leave out --handlers/,
     ],

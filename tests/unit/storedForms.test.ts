@@ -13,7 +13,7 @@ import { operator, widget } from "./support/objects";
 /*
  * Clusters hold these values, and an engine compares what an older one stored with what it makes itself. If a value changes, an
  * upgrade creates Jobs again that ran long ago, makes a second object of an event, or reports everything once more. So a change
- * needs a second form: the engine goes on to read this one beside it.
+ * needs a second form, and the engine must still read this one.
  */
 describe("what clusters hold keeps its form:", () => {
   it("fingerprints", () => {

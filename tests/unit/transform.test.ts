@@ -142,7 +142,7 @@ describe("a transform", function () {
     assert.match(text, /"emptyDir":\{\},"name":"cache"/);
   });
 
-  it("may return another manifest, or remove what nobody relies on by undefined", async () => {
+  it("may return another manifest, or set a field that Argosy does not need to undefined", async () => {
     const manifests = await made({
       runnerDisruptionBudget: (budget: UntypedManifest) => ({
         ...budget,

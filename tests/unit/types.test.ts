@@ -12,7 +12,7 @@ describe("types", function () {
   const exported = ["operators", "argoPlatform", "platform"].map((name) => `components/${name}.ts`);
   const examples = exported.flatMap(examplesOf);
   const handlers = handlerSamples();
-  // Beside index.ts, so that their imports are the ones that their reader writes.
+  // Next to index.ts, so that their imports are the ones that their reader writes.
   const inProject = (name: string) => path.join(PROJECT, name);
   const samples = [...blocksFor("ts"), ...examples].map(({ place, code }, index) => ({
     title: place,

@@ -35,7 +35,7 @@ describe("userRoles", () => {
       return Object.values(buildOperator(made, operatorOptions(), files).parts);
     });
 
-  it("gives Kubernetes' roles the kinds, and nothing else: nobody writes a status", () => {
+  it("gives Kubernetes' roles the kinds, and nothing else: no user writes a status", () => {
     const manifests = manifestsOf(true);
     const rules = (...verbs: string[]) =>
       ["gears", "presss"].map((plural) => `shop.example.com/${plural}: ${verbs}`);
@@ -45,7 +45,7 @@ describe("userRoles", () => {
     assert.deepEqual(gainedBy("view", manifests).sort(), view);
     assert.deepEqual(gainedBy("edit", manifests).sort(), edit);
     assert.deepEqual(gainedBy("admin", manifests).sort(), edit);
-    // Nobody has these roles by a binding of ours.
+    // No binding of ours grants these roles.
     const users = manifests
       .filter(({ metadata }) => metadata.name.includes("-users-"))
       .map(({ kind }) => kind);

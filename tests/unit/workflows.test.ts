@@ -87,7 +87,7 @@ function read(file: string): unknown {
 }
 
 describe("GitHub's workflows", () => {
-  it("are there to be looked at", () => {
+  it("are all known to this test", () => {
     assert.deepEqual([...workflows.keys()].sort(), [
       "comment.yml",
       "drift.yml",
@@ -113,7 +113,7 @@ describe("GitHub's workflows", () => {
     }
   });
 
-  it("say what they may, and may write only where they have to", () => {
+  it("declare their permissions, and may write only where they have to", () => {
     for (const [file, { permissions }] of workflows)
       assert.deepEqual(permissions, { contents: "read" }, file);
     const writing = jobs.flatMap(({ name, job }) => {
@@ -138,7 +138,7 @@ describe("GitHub's workflows", () => {
     }
   });
 
-  it("take every action by its commit, with the version in a comment, or from here", () => {
+  it("pin every action by its commit, with the version in a comment, or use one of ours", () => {
     const lines = [...workflows.keys()].map((file) => `.github/workflows/${file}`);
     const files = [...lines, ...[...actions.keys()].map((folder) => `${folder}/action.yml`)];
     // What `argosy init` gives to others.
@@ -170,7 +170,7 @@ describe("GitHub's workflows", () => {
     for (const [action, found] of versions) assert.equal(found.size, 1, `${action} in several versions`);
   });
 
-  it("take one version of the Pulumi CLI, that of the SDK", () => {
+  it("use one version of the Pulumi CLI, that of the SDK", () => {
     const { devDependencies = {}, dependencies = {} } = read("package.json") as Record<
       string,
       Record<string, string>
@@ -263,7 +263,7 @@ describe("GitHub's workflows", () => {
     assert.ok(jobs?.["comment"]?.if?.includes(SAME_REPOSITORY));
   });
 
-  it("comment only where the job before has found something", () => {
+  it("comment only if the job before has found something", () => {
     for (const { name, job } of jobs.filter(({ job }) => job.uses?.endsWith("/comment.yml"))) {
       assert.match(
         job.if ?? "",
@@ -337,7 +337,7 @@ describe("GitHub's workflows", () => {
     for (const { name, step } of steps) assert.doesNotMatch(step.run ?? "", /\$\{\{/, name);
   });
 
-  it("run scripts that there are", () => {
+  it("run only existing scripts", () => {
     const { scripts } = read("package.json") as { readonly scripts: Readonly<Record<string, string>> };
     const text = steps.map(({ step }) => step.run ?? "").join("\n");
     const named = [...text.matchAll(/\bnpm (?:--prefix \S+ )?run (?:--\S+ )*(\w+)/g)].map(

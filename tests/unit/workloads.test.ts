@@ -167,7 +167,7 @@ describe("the options of what Argosy makes", function () {
     assert.equal(labels["app.kubernetes.io/component"], "runner");
   });
 
-  it("keep the members of an event bus apart beside an affinity of one's own", async () => {
+  it("keep the members of an event bus apart in addition to the program's own affinity", async () => {
     const { manifests } = await made({
       eventBus: { replicas: 3 },
       pods: { eventBus: { affinity: AFFINITY } },
@@ -255,7 +255,7 @@ describe("the options of what Argosy makes", function () {
     }
   });
 
-  it("are refused where they cannot be, each with a remedy", async () => {
+  it("are refused if they are invalid, each with a remedy", async () => {
     const cases: [Partial<WorkloadOptions>, RegExp][] = [
       [{ images: { engine: "" } }, /^images\.engine is "", which is no image with a tag or a digest/],
       [{ images: { engine: "node" } }, /^images\.engine is "node", which is no image/],

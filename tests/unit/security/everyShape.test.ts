@@ -65,7 +65,7 @@ describe("the rights of every account, with operators of every shape", function 
   });
   const but = (isRight: (right: Right) => boolean) => rights.filter((right) => !isRight(right)).map(lineOf);
 
-  it("are those of the golden file, which somebody has read", () => {
+  it("are those of the golden file, which was reviewed", () => {
     const lines = rights.map(lineOf).sort();
     assert.ok(lines.length > 100);
     assertGolden("rights.txt", lines.map((line) => `${line}\n`).join(""));
@@ -84,7 +84,7 @@ describe("the rights of every account, with operators of every shape", function 
     );
   });
 
-  it("list the Secrets of the whole cluster for nobody, but for one that a definition names", () => {
+  it("let no account list the Secrets of the whole cluster, except one that a definition names", () => {
     assert.deepEqual(
       but(
         ({ resource, where, verbs, names }) =>
@@ -142,7 +142,7 @@ describe("the rights of every account, with operators of every shape", function 
     }
   });
 
-  it("let nobody but the accounts of a granting operator bind, write or delete roles", () => {
+  it("let only the accounts of a granting operator bind, write or delete roles", () => {
     const writes = rights.filter(
       ({ resource, verbs }) =>
         resource.startsWith(`${RBAC}/`) && verbs.some((verb) => !["get", "list", "watch"].includes(verb)),

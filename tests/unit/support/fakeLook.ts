@@ -14,7 +14,7 @@ export function found(metadata: Partial<ObjectMeta> = {}): KubernetesObject {
   };
 }
 
-/** A cluster that has these. What is not named here nobody can tell. */
+/** A cluster that has these. It does not show whether it has anything else. */
 export function fakeLook(cluster: {
   readonly crds?: Readonly<Record<string, Found>>;
   readonly namespaces?: Readonly<Record<string, Found>>;

@@ -15,8 +15,8 @@ export function assertGolden(name: string, text: string): void {
 }
 
 /**
- * Asserts that a golden file has these lines, in whatever order. UPDATE_GOLDEN only adds lines: one that is no longer given fails, until
- * somebody removes it from the file by hand.
+ * Asserts that a golden file has these lines, in whatever order. UPDATE_GOLDEN only adds lines: one that is no longer given
+ * fails, until it is removed from the file by hand.
  */
 export function assertOnlyGrows(name: string, lines: readonly string[]): void {
   const file = path.join(GOLDEN_FOLDER, name);

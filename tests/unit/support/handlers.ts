@@ -45,7 +45,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Linux' letter for a process's state, "Z" also where there is no such process. */
+/** Linux' letter for a process's state. "Z" if the process does not exist. */
 function stateOf(pid: number): string | undefined {
   try {
     return /\) (.)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];

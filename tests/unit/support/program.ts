@@ -7,7 +7,7 @@ import type { Manifest } from "../../../runtime/base/objects";
 
 const ROOT = path.resolve(__dirname, "../../..");
 
-/** What Pulumi's engine is told of a resource beside its inputs. */
+/** What Pulumi's engine is told of a resource, including its inputs. */
 export interface Registration extends RegisteredResource {
   readonly urn: string;
   /** URNs of what has to be there before, and goes after. */
@@ -40,7 +40,7 @@ export interface StackOptions extends Omit<ProgramOptions, "folder"> {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** A folder with operators of the tests' own in its handlers/: nobody's edits of this program's are seen by a test. */
+/** A folder with the tests' own operators in its handlers/, so that no test depends on this program's operators. */
 const FOLDER = path.join(ROOT, "tests/program");
 
 /** Runs this project's program as a stack's configuration has it, with the operators of `tests/program/handlers`. */
