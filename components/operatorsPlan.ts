@@ -159,7 +159,7 @@ function loaded(
   }
   if (!Array.isArray(handlers) || handlers.length === 0) {
     throw new ConfigurationError([
-      `${component}: handlers is ${handlers === undefined ? "missing" : "no folder, and no list of operators"}. Give the folder of the operators, for example "./handlers".`,
+      `${component}: handlers is ${handlers === undefined ? "missing" : "neither a folder nor a list of operators"}. Give the folder of the operators, for example "./handlers".`,
     ]);
   }
   if (overrides !== undefined) {

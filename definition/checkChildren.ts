@@ -45,14 +45,14 @@ export function checkChildren(
     }
     checkKnownKind(child, field, report);
     if (namespaces !== "all" && isNamespaced(child.apiVersion, child.kind) === false) {
-      report(field, `is ${child.kind}, which is in no namespace`, "Leave it out, or write namespaces: all.", [
+      report(field, `is ${child.kind}, which is cluster-scoped`, "Leave it out, or write namespaces: all.", [
         "namespaces",
       ]);
     }
   }
   if (namespaces !== "all" && resource?.namespaced === false) {
     const ours = "Write namespaces: all, or scope: Namespaced.";
-    if (watch) report("namespaces", `is a list, but a ${resource.kind} is in no namespace`, "Write all.");
+    if (watch) report("namespaces", `is a list, but a ${resource.kind} is cluster-scoped`, "Write all.");
     else report("namespaces", "is a list, but the CRD's scope is Cluster", ours);
   }
 }

@@ -47,8 +47,8 @@ function checkCommandFiles(folder: string, command: readonly string[], report: R
     if (!isThere(folder, word, field, remedy, report)) continue;
     if (isWindowsScript(path.resolve(folder, word), index === 0)) {
       const complaint =
-        "has the line ends of Windows: Linux takes each carriage return for a part of the interpreter's name, or of a command";
-      const advice = `Save it with the line ends of Linux. If git changes them, write this line into .gitattributes: ${path.basename(word)} eol=lf.`;
+        "has Windows line endings: Linux reads each carriage return as part of the interpreter's name, or of a command";
+      const advice = `Save it with Unix line endings. If git changes them, write this line into .gitattributes: ${path.basename(word)} eol=lf.`;
       report(field, `"${word}" ${complaint}`, advice);
     }
   }

@@ -38,7 +38,7 @@ export function checkInclude(folder: string, include: readonly string[] = [], re
       continue;
     }
     if (!target.startsWith(handlers + path.sep)) {
-      complain("leads out of the folder of the operators", "Put the folder itself next to the operator's.");
+      complain("leads outside the folder of the operators", "Put the folder itself next to the operator's.");
     } else if (isOperator(target, handlers)) {
       complain("is in an operator's folder", "Put what operators share into a folder of its own.");
     } else if ([...seen].some((other) => overlap(other, target))) {

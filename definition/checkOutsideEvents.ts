@@ -59,7 +59,7 @@ function checkNamespace(
   report: Report,
 ): void {
   if (!namespaced) {
-    if (given !== undefined) report(field, `is given, and ${kind} is in no namespace`, "Leave it out.");
+    if (given !== undefined) report(field, `is given, and ${kind} is cluster-scoped`, "Leave it out.");
     return;
   }
   if (given === undefined) return report(field, "is missing", "Name the namespace of the objects.");

@@ -74,15 +74,15 @@ function checkScope(
 ): void {
   const namespaced = isNamespaced(apiVersion, kind);
   if (namespaced === false && namespace !== undefined) {
-    report(`${field}.namespace`, `is given for ${kind}, which is in no namespace`, "Leave it out.");
+    report(`${field}.namespace`, `is given for ${kind}, which is cluster-scoped`, "Leave it out.");
   }
   if (namespaced === false && namespaces !== "all") {
-    report(field, `is ${kind}, which is in no namespace`, "Leave it out, or write namespaces: all.", [
+    report(field, `is ${kind}, which is cluster-scoped`, "Leave it out, or write namespaces: all.", [
       "namespaces",
     ]);
   }
   if (namespaced && namespace === undefined && resource?.namespaced === false) {
-    const complaint = `is ${kind}, which is in a namespace, and the CRD's scope is Cluster`;
+    const complaint = `is ${kind}, which is namespaced, and the CRD's scope is Cluster`;
     report(field, complaint, "Give the namespace, for example namespace: shared.");
   }
 }
@@ -95,7 +95,7 @@ interface Flaw {
 /** The problem of a constant or a path. Undefined if there is none. */
 function flawInTerm(text: string, schema: JsonObject | undefined): Flaw | undefined {
   const term = parseTerm(text);
-  if (!term) return { complaint: "is no path of a field", remedy: `${PATH_REMEDY} "'settings'".` };
+  if (!term) return { complaint: "is not a field path", remedy: `${PATH_REMEDY} "'settings'".` };
   if ("constant" in term) return undefined;
   const [root, ...rest] = term.path;
   if (root === "metadata") return flawInMetadata(rest);
@@ -116,7 +116,7 @@ function flawInMetadata(path: readonly Step[]): Flaw | undefined {
   const known = Object.keys(METADATA);
   if (typeof field !== "string" || !Object.hasOwn(METADATA, field)) {
     const shown = formatPath(["metadata", ...path]);
-    return { complaint: `is ${shown}, which is no field`, remedy: meant(String(field ?? ""), known) };
+    return { complaint: `is ${shown}, which is not a field`, remedy: meant(String(field ?? ""), known) };
   }
   const isMap = METADATA[field as keyof typeof METADATA];
   const isRight = isMap ? typeof key === "string" && rest.length === 0 : key === undefined;
@@ -124,7 +124,7 @@ function flawInMetadata(path: readonly Step[]): Flaw | undefined {
   const remedy = isMap
     ? `Name one of them: metadata.${field}['example.com/uses'].`
     : `Write metadata.${field}.`;
-  return { complaint: `is ${formatPath(["metadata", ...path])}, which is no text`, remedy };
+  return { complaint: `is ${formatPath(["metadata", ...path])}, which is not a string`, remedy };
 }
 
 /** Follows a path into a schema. A part that the schema leaves open may have any field. */
@@ -154,7 +154,7 @@ function flawInSchema(
       return flawInSchema([...before, EACH], rest, isJsonObject(items) ? items : {});
     if (isOpen && type !== "array") return undefined;
     const complaint =
-      type === "array" ? `is a path into ${here}, a list` : `has [*] after ${here}, which is no list`;
+      type === "array" ? `is a path into ${here}, a list` : `has [*] after ${here}, which is not a list`;
     return { complaint, remedy: type === "array" ? `Write ${here}[*].` : "Leave [*] out." };
   }
   const inner = propertyOf(schema, step);

@@ -114,7 +114,7 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
   });
 }
 
-/** One word; `otherwise` completes the complaint about any other: "is 3, not all and no list". */
+/** One word; `otherwise` completes the complaint about any other: "is 3, neither all nor a list". */
 export function word<const Word extends string>(known: Word, otherwise: string, remedy: string) {
   return z.literal(known, {
     error: ({ input }) => {

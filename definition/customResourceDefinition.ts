@@ -249,7 +249,7 @@ function checkStatusSchema(status: JsonObject, field: string, problem: Report): 
     const flaw = place && (schemaChecker(place, name)(written) ?? flawOfConditions(name, conditions));
     if (flaw === undefined) continue;
     const remedy = `Leave ${name} out, and Argosy adds it. Or write ${name === "conditions" ? "the schema of metav1.Condition" : "type: integer"}.`;
-    problem(`${field}.properties.${name}`, `does not take what Argosy writes: ${flaw}`, remedy);
+    problem(`${field}.properties.${name}`, `does not accept what Argosy writes: ${flaw}`, remedy);
   }
 }
 

@@ -47,7 +47,7 @@ function checkOtherNames(folder: string, problems: Problems): void {
   for (const name of OTHER_NAMES) {
     if (!existsSync(path.join(folder, name))) continue;
     const remedy = `Write its fields into ${FILE_NAME}, which is YAML, and remove it.`;
-    problems.in(path.join(folder, name))("the file", "is no definition", remedy);
+    problems.in(path.join(folder, name))("the file", "is not a definition", remedy);
   }
   const misspelt = path.join(folder, "operator.yml");
   if (existsSync(misspelt))

@@ -51,7 +51,7 @@ export const data = oneOf(DATA_MODES, 'The default is "keep".')
   .default("keep")
   .describe(
     "What becomes of CRDs and namespaces, with all that users have in them, when they leave the program or the stack is destroyed. " +
-      '"keep": they stay in the cluster, and a later `pulumi up` takes them again. "protect": Pulumi refuses to delete them, and the ' +
+      '"keep": they stay in the cluster, and a later `pulumi up` adopts them again. "protect": Pulumi refuses to delete them, and the ' +
       'event buses too. "delete": Pulumi deletes them, with everything in them. The last `pulumi up` decides.',
   )
   .meta(about({ type: "Data", key: "data" }));
@@ -70,14 +70,14 @@ export const cluster = fields(
     clusterIdentifier: later(text("Give the cluster a name of your own."))
       .optional()
       .describe(
-        "A name of your own for the cluster. If the address or the certificate authority in the kubeconfig changes, Pulumi takes the " +
-          "cluster for another one and replaces every object. With this name, it takes only another name for another cluster. Add the " +
+        "A name of your own for the cluster. If the address or the certificate authority in the kubeconfig changes, Pulumi treats it " +
+          "as another cluster and replaces every object. With this name, only another name means another cluster. Add the " +
           "name in a deployment that does not change the kubeconfig.",
       ),
   },
   "Give kubeconfig, context, or both.",
 )
-  .describe("A cluster, as Pulumi's Kubernetes provider takes it.")
+  .describe("A cluster, as Pulumi's Kubernetes provider accepts it.")
   .meta(about({ type: "Cluster" }));
 
 const toleration = fields(
@@ -237,7 +237,7 @@ export const workloads = {
     ),
   transform: anyOf(
     WORKLOAD_KEYS.transform,
-    z.custom((value) => typeof value === "function", "is no function\nGive a function of the manifest."),
+    z.custom((value) => typeof value === "function", "is not a function\nGive a function of the manifest."),
     "Give functions by part, for example { runner: (deployment) => { ... } }.",
   )
     .optional()

@@ -104,8 +104,8 @@ export interface OperatorsArgs {
   readonly placement?: PlacementArgs;
   /**
    * What becomes of CRDs and namespaces, with all that users have in them, when they leave the program or the stack is destroyed.
-   * "keep": they stay in the cluster, and a later `pulumi up` takes them again. "protect": Pulumi refuses to delete them, and the
-   * event buses too. "delete": Pulumi deletes them, with everything in them. The last `pulumi up` decides.
+   * "keep": they stay in the cluster, and a later `pulumi up` adopts them again. "protect": Pulumi refuses to delete them, and
+   * the event buses too. "delete": Pulumi deletes them, with everything in them. The last `pulumi up` decides.
    * @default "keep"
    */
   readonly data?: "keep" | "protect" | "delete";
@@ -358,9 +358,9 @@ export interface ClusterArgs {
   /** The context to use. @default the current context of the kubeconfig */
   readonly context?: pulumi.Input<string>;
   /**
-   * A name of your own for the cluster. If the address or the certificate authority in the kubeconfig changes, Pulumi takes the
-   * cluster for another one and replaces every object. With this name, it takes only another name for another cluster. Add the
-   * name in a deployment that does not change the kubeconfig.
+   * A name of your own for the cluster. If the address or the certificate authority in the kubeconfig changes, Pulumi treats it
+   * as another cluster and replaces every object. With this name, only another name means another cluster. Add the name in a
+   * deployment that does not change the kubeconfig.
    * @default none
    */
   readonly clusterIdentifier?: pulumi.Input<string>;
@@ -538,8 +538,8 @@ export interface ArgoPlatformArgs {
   readonly placement?: PlacementArgs;
   /**
    * What becomes of CRDs and namespaces, with all that users have in them, when they leave the program or the stack is destroyed.
-   * "keep": they stay in the cluster, and a later `pulumi up` takes them again. "protect": Pulumi refuses to delete them, and the
-   * event buses too. "delete": Pulumi deletes them, with everything in them. The last `pulumi up` decides.
+   * "keep": they stay in the cluster, and a later `pulumi up` adopts them again. "protect": Pulumi refuses to delete them, and
+   * the event buses too. "delete": Pulumi deletes them, with everything in them. The last `pulumi up` decides.
    * @default "keep"
    */
   readonly data?: "keep" | "protect" | "delete";

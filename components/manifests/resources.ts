@@ -80,7 +80,7 @@ export function resourceProblems(
   for (const [field, figures] of Object.entries({ requests, limits })) {
     for (const [resource, figure] of Object.entries(figures)) {
       if (amountOf(figure) === undefined)
-        problems.push([`${field}.${resource}`, `is "${figure}", which is no quantity`]);
+        problems.push([`${field}.${resource}`, `is "${figure}", which is not a quantity`]);
     }
   }
   if (problems.length > 0) return problems;

@@ -79,7 +79,7 @@ function imageProblems({ images = {} }: WorkloadOptions): OptionProblem[] {
     )
     .map(([name, image]) => ({
       key: `images.${name}`,
-      complaint: `is "${image}", which is no image with a tag or a digest`,
+      complaint: `is "${image}", which is not an image with a tag or a digest`,
       remedy:
         'Give a reference such as "registry.example.com/node:22.20.0", or ":22.20.0" or "@sha256:..." alone.',
     }));

@@ -16,12 +16,12 @@ const cidr = text("Give a range of addresses, for example 203.0.113.0/24.", (ran
   // With a zone, it is one only on the machine that has this zone.
   const version = address.includes("%") ? 0 : isIP(address);
   if (version === 0)
-    return `is "${range}", which is no range of addresses. A NetworkPolicy cannot name a host`;
+    return `is "${range}", which is not a range of addresses. A NetworkPolicy cannot name a host`;
   if (prefix === undefined)
     return `is "${range}", an address without the length of its prefix: /${version === 4 ? 32 : 128}`;
   const isLength =
     more.length === 0 && /^(0|[1-9]\d{0,2})$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128);
-  return isLength ? undefined : `is "${range}", which is no range of addresses`;
+  return isLength ? undefined : `is "${range}", which is not a range of addresses`;
 });
 
 /** Where pods may connect to: a range of addresses, or pods of a namespace, at these ports. */

@@ -30,7 +30,7 @@ const MOST_PAYLOAD = 2 ** 20;
 
 const PATH_REMEDY = "Name a field of the event, for example body.comment.id or header.X-Event-Id[0].";
 const fieldPath = text(PATH_REMEDY, (path) =>
-  stepsOf(path) === undefined ? `is ${quoted(path)}, which is no path of a field` : undefined,
+  stepsOf(path) === undefined ? `is ${quoted(path)}, which is not a field path` : undefined,
 );
 
 const eventName = pattern(
@@ -137,13 +137,13 @@ const otherSource = anyObject("Write it as in Argo's EventSource.");
 
 const scalar = z.custom<string | number | boolean>(
   (value) => ["string", "number", "boolean"].includes(typeof value),
-  { error: () => "is no text, number or boolean\nGive a constant, or a list of constants." },
+  { error: () => "is not a string, a number or a boolean\nGive a constant, or a list of constants." },
 );
 
 const SPEC_REMEDY =
   "Write, for example, spec: { repository: body.repository.full_name, kind: \"'comment'\" }: fields of the event, and constants in quotes.";
 
-const specMapping = z.custom<JsonObject>(isRecord, { error: () => `is no object\n${SPEC_REMEDY}` });
+const specMapping = z.custom<JsonObject>(isRecord, { error: () => `is not an object\n${SPEC_REMEDY}` });
 
 const namespaceOfEvents = namespaceName("deploys");
 
@@ -187,7 +187,7 @@ const NAME_REMEDY =
 const nameToWake = text(NAME_REMEDY, (name) => {
   const constant = constantOf(name);
   if (constant === undefined)
-    return stepsOf(name) ? undefined : `is ${quoted(name)}, which is no path of a field`;
+    return stepsOf(name) ? undefined : `is ${quoted(name)}, which is not a field path`;
   return isDnsName(String(constant)) ? undefined : `is ${name}, which is not the name of an object`;
 });
 
@@ -370,7 +370,7 @@ function checkTemplate(template: unknown, path: readonly PropertyKey[], complain
     if (stepsOf(pathOf(template).path) !== undefined) return;
     complain(
       [...path],
-      `is ${quoted(template)}, which is no path of a field`,
+      `is ${quoted(template)}, which is not a field path`,
       `Name a field of the event, or write a constant in quotes: "'${template.replaceAll("'", "")}'".`,
     );
   } else if (template === null || typeof template === "object") {

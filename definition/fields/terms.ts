@@ -14,7 +14,7 @@ const NAMESPACES_REMEDY = "Write all or a list of namespaces, for example [team-
 /** Namespaces: all of them, or a list. */
 export const NAMESPACES = either(
   [
-    word("all", 'not "all" and no list', NAMESPACES_REMEDY),
+    word("all", 'neither "all" nor a list', NAMESPACES_REMEDY),
     filledListOf(namespaceName("team-a"), NAMESPACES_REMEDY),
   ],
   '"all" or a list',

@@ -7,7 +7,7 @@ def reconcile(request):
     team = request["object"]
     spec = team["spec"]
     namespace = f"team-{team['metadata']['name']}"
-    # The object is in no namespace, so each child names its own.
+    # The object is cluster-scoped, so each child names its namespace.
     within = {"name": "team", "namespace": namespace}
     children = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},

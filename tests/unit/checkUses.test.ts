@@ -79,7 +79,7 @@ describe("what a definition says that its objects use", () => {
       /is spec\.mounts, which is of type array, not a string\. Write spec\.mounts\[\*\]/,
     ],
     ["a number as a name", map({ name: "spec.size" }), /is of type integer, not a string/],
-    ["[*] of no list", map({ name: "spec.byName[*]" }), /has \[\*\] after spec\.byName, which is no list/],
+    ["[*] of no list", map({ name: "spec.byName[*]" }), /has \[\*\] after spec\.byName, which is not a list/],
     [
       "a path into the status",
       map({ name: "status.map" }),
@@ -93,10 +93,10 @@ describe("what a definition says that its objects use", () => {
     [
       "a field that metadata has not",
       map({ name: "metadata.nmae" }),
-      /is metadata\.nmae, which is no field\. Did you mean name\?/,
+      /is metadata\.nmae, which is not a field\. Did you mean name\?/,
     ],
-    ["all labels as a name", map({ name: "metadata.labels" }), /which is no text\. Name one of them/],
-    ["no path at all", map({ name: "spec..x" }), /is no path of a field/],
+    ["all labels as a name", map({ name: "metadata.labels" }), /which is not a string\. Name one of them/],
+    ["no path at all", map({ name: "spec..x" }), /is not a field path/],
     ["an empty constant", map({ name: "''" }), /cannot be the name of an object/],
     ["a constant that is a path of a URL", map({ name: "'a/b'" }), /cannot be the name of an object/],
     [
@@ -130,12 +130,12 @@ describe("what a definition says that its objects use", () => {
     [
       "a namespace of a kind that is in none",
       { x: { apiVersion: "v1", kind: "Node", name: "'a'", namespace: "b" } },
-      /is given for Node, which is in no namespace/,
+      /is given for Node, which is cluster-scoped/,
     ],
     [
       "a kind in no namespace, of an operator of some",
       { x: { apiVersion: "v1", kind: "Node", name: "'a'" } },
-      /is Node, which is in no namespace/,
+      /is Node, which is cluster-scoped/,
       { namespaces: ["a"] },
     ],
     [

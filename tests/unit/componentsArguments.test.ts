@@ -76,7 +76,7 @@ describe("wrong arguments of the components", function () {
 
   it("for handlers say what to give", async () => {
     await refused(() => new Operators("ops", {} as OperatorsArgs), /handlers is missing\. Give the folder/);
-    await refused(() => new Operators("ops", { handlers: [] }), /handlers is no folder, and no list/);
+    await refused(() => new Operators("ops", { handlers: [] }), /handlers is neither a folder nor a list/);
     await refused(
       () => operators({ installation: "other" }),
       /the operator gear was loaded for the installation "argosy", not for "other"/,

@@ -128,7 +128,7 @@ describe("egress", function () {
   const refused: readonly (readonly [destination: unknown, problem: RegExp])[] = [
     [
       { cidr: "api.example.com", ports: [443] },
-      /cidr is "api\.example\.com", which is no range .* cannot name a host\. /,
+      /cidr is "api\.example\.com", which is not a range .* cannot name a host\. /,
     ],
     [
       { host: "api.example.com", ports: [443] },
@@ -137,8 +137,8 @@ describe("egress", function () {
     ["api.example.com", /egress\[0\] .*Write, for example, \{ cidr: 203\.0\.113\.0\/24/],
     [{ cidr: "203.0.113.7", ports: [443] }, /cidr is "203\.0\.113\.7", an address without .*: \/32/],
     [{ cidr: "2001:db8::1", ports: [443] }, /cidr .*an address without .*: \/128/],
-    [{ cidr: "203.0.113.0/33", ports: [443] }, /cidr is "203\.0\.113\.0\/33", which is no range/],
-    [{ cidr: "203.0.113.0/24/1", ports: [443] }, /cidr .*which is no range/],
+    [{ cidr: "203.0.113.0/33", ports: [443] }, /cidr is "203\.0\.113\.0\/33", which is not a range/],
+    [{ cidr: "203.0.113.0/24/1", ports: [443] }, /cidr .*which is not a range/],
     [{ cidr: "203.0.113.0/24", ports: [] }, /ports is an empty list|ports/],
     [{ cidr: "203.0.113.0/24", ports: ["https"] }, /ports\[0\]/],
     [{ cidr: "203.0.113.0/24" }, /ports is missing/],

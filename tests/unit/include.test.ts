@@ -54,11 +54,11 @@ describe("include", () => {
     );
   });
 
-  it("refuses a symbolic link that leads out of the folder of the operators", () => {
+  it("refuses a symbolic link that leads outside the folder of the operators", () => {
     symlinkSync("../elsewhere", path.join(root, "handlers/link"));
     symlinkSync("shared", path.join(root, "handlers/alias"));
     assert.deepStrictEqual(problems("../link", "../alias"), [
-      `include[0] "../link" leads out of the folder of the operators. Put the folder itself next to the operator's.`,
+      `include[0] "../link" leads outside the folder of the operators. Put the folder itself next to the operator's.`,
     ]);
   });
 

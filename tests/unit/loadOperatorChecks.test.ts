@@ -170,7 +170,7 @@ describe("loadOperator", () => {
     [
       "a child of cluster scope with a list of namespaces",
       { children: [{ apiVersion: "v1", kind: "Namespace" }], namespaces: ["a"] },
-      /^children\[0\] is Namespace, which is in no namespace\. Leave it out, or write namespaces: all/,
+      /^children\[0\] is Namespace, which is cluster-scoped\. Leave it out, or write namespaces: all/,
     ],
     [
       "a name in capitals",
@@ -212,7 +212,7 @@ describe("loadOperator", () => {
     [
       "a text for namespaces",
       { namespaces: "team-a" },
-      /^namespaces is "team-a", not "all" and no list\. Write/,
+      /^namespaces is "team-a", neither "all" nor a list\. Write/,
     ],
     [
       "a namespace in capitals",
@@ -438,23 +438,23 @@ describe("loadOperator", () => {
       return widget.problemWith(command("./run.sh"));
     };
 
-    it("refuses the line ends of Windows, with which Linux does not find the interpreter", () =>
+    it("refuses Windows line endings, with which Linux does not find the interpreter", () =>
       assert.equal(
         problemWith("#!/bin/sh\r\necho\r\n"),
-        'handler.command[0] "./run.sh" has the line ends of Windows: Linux takes each carriage return for a part of the interpreter\'s name, or of a command. Save it with the line ends of Linux. If git changes them, write this line into .gitattributes: run.sh eol=lf.',
+        'handler.command[0] "./run.sh" has Windows line endings: Linux reads each carriage return as part of the interpreter\'s name, or of a command. Save it with Unix line endings. If git changes them, write this line into .gitattributes: run.sh eol=lf.',
       ));
 
     it("refuses them in a script that a shell reads, and in no other file that a program reads", () => {
       writeFileSync(path.join(widget.folder, "run.sh"), "if true\r\nthen echo\r\nfi\r\n");
       assert.match(
         widget.problemWith(command("bash", "run.sh")) ?? "",
-        /^handler\.command\[1\] "run\.sh" has the line ends of Windows: /,
+        /^handler\.command\[1\] "run\.sh" has Windows line endings: /,
       );
       writeFileSync(path.join(widget.folder, "run.py"), "#!/bin/python\r\n");
       assert.equal(widget.problemWith(command("python3", "run.py")), undefined);
     });
 
-    it("accepts the line ends of Linux, and a program that is no script", () => {
+    it("accepts Unix line endings, and a program that is not a script", () => {
       assert.equal(problemWith("#!/bin/sh\necho\n"), undefined);
       assert.equal(problemWith("\x7fELF\r\n#!\r\n"), undefined);
     });

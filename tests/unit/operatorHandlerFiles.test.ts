@@ -203,7 +203,7 @@ describe("handlerFiles", () => {
     symlinkSync("..", path.join(folder, "lib", "up"));
     symlinkSync("missing", path.join(folder, "none"));
     assert.deepStrictEqual(problems(), [
-      "a.txt: the symbolic link leads out of the operator's folder. Put the file itself there.",
+      "a.txt: the symbolic link leads outside the operator's folder. Put the file itself there.",
       "lib/up: the symbolic link leads to a folder that it is in. Remove it.",
       "none: the symbolic link leads nowhere. Remove it, or mend it.",
     ]);

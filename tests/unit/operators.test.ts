@@ -111,7 +111,7 @@ describe("loadOperators", () => {
       addFiles(root, { [`a/${name}`]: "export default {};\n", [`b/${name}`]: "export default {};\n" });
       assert.deepStrictEqual(problems(), [
         `b: the folder has ${name}, but no operator.yaml. Write one with crd, handler and children, or move the folder elsewhere if it is no operator.`,
-        `a/${name}: the file is no definition. Write its fields into operator.yaml, which is YAML, and remove it.`,
+        `a/${name}: the file is not a definition. Write its fields into operator.yaml, which is YAML, and remove it.`,
       ]);
     });
   }

@@ -232,7 +232,7 @@ describe("on", () => {
     [
       "a text that is no path",
       { create: { ...EVENT.create, spec: { text: "two words" } } },
-      /spec\.text is "two words", which is no path of a field\. .*"'two words'"/,
+      /spec\.text is "two words", which is not a field path\. .*"'two words'"/,
     ],
     ["null", { create: { ...EVENT.create, spec: { text: null } } }, /spec\.text has no value/],
     ["neither an object nor one to wake", { create: undefined }, /^on\.deploy has neither create nor wake\./],
@@ -262,7 +262,7 @@ describe("on", () => {
     [
       "a name that is no path",
       { ...WAKE, wake: { namespace: "shop", name: "a b" } },
-      /^on\.deploy\.wake\.name is "a b", which is no path of a field\./,
+      /^on\.deploy\.wake\.name is "a b", which is not a field path\./,
     ],
     ["less than a day", { ttlSecondsAfterReady: 3600 }, /ttlSecondsAfterReady is 3600, outside of 86400/],
   ];

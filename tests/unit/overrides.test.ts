@@ -192,7 +192,7 @@ describe("overrides", () => {
       },
     });
     assert.deepStrictEqual(problemsOf({ namespaces: ["team-a"] }), [
-      "overrides.widget: children[0] is Namespace, which is in no namespace. Leave it out, or write namespaces: all.",
+      "overrides.widget: children[0] is Namespace, which is cluster-scoped. Leave it out, or write namespaces: all.",
     ]);
     const [variable = ""] = problemsOf({ execution: "pod" });
     assert.match(variable, /^overrides\.widget: env\.A has "\{\{", which Argo/);

@@ -108,7 +108,7 @@ describe("quotas", function () {
       [
         "of what is no quantity",
         { press: { limits: { memory: "4GB" } } },
-        /limits\.memory is "4GB", which is no quantity/,
+        /limits\.memory is "4GB", which is not a quantity/,
       ],
       [
         "of what some container says nothing of, which the API server would refuse for good",

@@ -198,7 +198,7 @@ describe("an operator's CRD", () => {
     [
       "has a status in which conditions are texts",
       status({ type: "object", properties: { conditions: { type: "array", items: TEXT } } }),
-      /properties\.conditions does not take what Argosy writes: conditions\.0 must be string\. Leave/,
+      /properties\.conditions does not accept what Argosy writes: conditions\.0 must be string\. Leave/,
     ],
     [
       "has a field of the status that is the engine's",
@@ -208,12 +208,12 @@ describe("an operator's CRD", () => {
     [
       "has an observed generation that is a text",
       status({ type: "object", properties: { observedGeneration: { type: "string" } } }),
-      /properties\.status\.properties\.observedGeneration does not take what Argosy writes: observedGeneration must be string\. Leave observedGeneration out, and Argosy adds it/,
+      /properties\.status\.properties\.observedGeneration does not accept what Argosy writes: observedGeneration must be string\. Leave observedGeneration out, and Argosy adds it/,
     ],
     [
       "has conditions that are no list",
       status({ type: "object", properties: { conditions: { type: "object" } } }),
-      /properties\.status\.properties\.conditions does not take what Argosy writes: conditions must be object\. /,
+      /properties\.status\.properties\.conditions does not accept what Argosy writes: conditions must be object\. /,
     ],
     [
       "has conditions without a type",
@@ -223,7 +223,7 @@ describe("an operator's CRD", () => {
           conditions: { type: "array", items: { type: "object", properties: { status: TEXT } } },
         },
       }),
-      /properties\.conditions does not take what Argosy writes: its entries have no type or no status\. /,
+      /properties\.conditions does not accept what Argosy writes: its entries have no type or no status\. /,
     ],
   ];
   for (const [what, content, expected] of wrong) {

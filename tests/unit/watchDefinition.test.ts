@@ -164,7 +164,7 @@ describe("a definition with watch", () => {
     [
       "namespaces of a kind that has none",
       watching({ apiVersion: "v1", kind: "Node" }, { namespaces: ["a"], children: [] }),
-      /^namespaces is a list, but a Node is in no namespace\. Write all\./,
+      /^namespaces is a list, but a Node is cluster-scoped\. Write all\./,
     ],
     [
       "namespaces in two places",

@@ -257,8 +257,8 @@ describe("the options of what Argosy makes", function () {
 
   it("are refused if they are invalid, each with a remedy", async () => {
     const cases: [Partial<WorkloadOptions>, RegExp][] = [
-      [{ images: { engine: "" } }, /^images\.engine is "", which is no image with a tag or a digest/],
-      [{ images: { engine: "node" } }, /^images\.engine is "node", which is no image/],
+      [{ images: { engine: "" } }, /^images\.engine is "", which is not an image with a tag or a digest/],
+      [{ images: { engine: "node" } }, /^images\.engine is "node", which is not an image/],
       [{ images: { engine: "localhost:5000/node" } }, /^images\.engine/],
       [{ images: { engine: "@sha256:abc" } }, /^images\.engine/],
       [{ images: { engin: ":1" } as object }, /^images\.engin is unknown\. There are .*\bengine\b/],
@@ -290,7 +290,7 @@ describe("the options of what Argosy makes", function () {
     await assert.rejects(made({ images: { engine: "node" }, pods: { operators: { geer: {} } } }), {
       name: "ConfigurationError",
       message:
-        /^Operators "argosy": pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\n.*: images\.engine is "node", which is no image/,
+        /^Operators "argosy": pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\n.*: images\.engine is "node", which is not an image/,
     });
     const right: WorkloadOptions = {
       placement: everything("all"),

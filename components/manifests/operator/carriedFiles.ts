@@ -57,7 +57,7 @@ export function carriedFiles(
         const stats = statSync(target);
         if (!`${target}${path.sep}`.startsWith(root + path.sep)) {
           const of = isOwn ? "the operator's folder" : "the folder that is included";
-          report("the symbolic link", `leads out of ${of}`, "Put the file itself there.");
+          report("the symbolic link", `leads outside ${of}`, "Put the file itself there.");
         } else if (above.includes(target)) {
           report("the symbolic link", "leads to a folder that it is in", "Remove it.");
         } else if (stats.isDirectory()) {

@@ -177,7 +177,7 @@ function problemsOfFigure(operator: Operator, options: Options, key: string, fig
   const amount = amountOf(figure);
   if (amount === undefined) {
     return [
-      { complaint: `is "${figure}", which is no quantity`, remedy: 'Give one, for example "2" or "4Gi".' },
+      { complaint: `is "${figure}", which is not a quantity`, remedy: 'Give one, for example "2" or "4Gi".' },
     ];
   }
   const { amount: needed, silent } = neededOf(operator, options, key);
