@@ -12,8 +12,8 @@ import { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
 const SDK = "@pulumi/kubernetes";
 
 /**
- * Refuses a Kubernetes SDK that is too old. Its provider takes over an object that exists already, and does not fail: for a renamed
- * component, Pulumi would create its CRDs in this way, and then delete them as those of the former name.
+ * Refuses a Kubernetes SDK that is too old. Instead of failing, its provider takes over an object that exists already. After a
+ * component was renamed, Pulumi would take over its CRDs, and then delete them as those of the former name.
  *
  * Warns once if the SDK is of another major version than this package accepts, or if the program has another copy of the SDK. npm
  * installs such copies if it is forced to, or if a package is linked.

@@ -64,8 +64,8 @@ export function checkChildren(
 const LETTERS_OF_A_SLIP = 2;
 
 /**
- * Finds mistakes in Kubernetes' own kinds: a kind under a group that does not have it, such as Deployment of "v1", a kind that is
- * nearly one of its group, and a plural that is not the kind's.
+ * Finds three mistakes in Kubernetes' own kinds: a group that does not have the kind, such as "v1" for Deployment; a misspelt
+ * kind; and a plural that is not the kind's.
  */
 export function checkKnownKind(
   { apiVersion, kind, plural }: Pick<CheckedDefinition["children"][number], "apiVersion" | "kind" | "plural">,

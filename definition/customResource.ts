@@ -18,8 +18,8 @@ export interface Admitted {
 }
 
 /**
- * A custom resource as an operator gets it from the API server: without nulls that the CRD's schema does not allow, with its
- * defaults, checked against it, and in the version that is stored. Its kind and apiVersion may be left out, and its namespace,
+ * A custom resource as an operator gets it from the API server: in the stored version, with the defaults of the CRD's schema,
+ * without nulls that the schema does not allow, and valid against it. Its kind and apiVersion may be left out, and its namespace,
  * which is then `default`, as with kubectl. Its status is not checked.
  */
 export function admitted(object: JsonObject, { crd, customResource }: CustomResourceDefinition): Admitted {

@@ -20,9 +20,9 @@ import { claimant, crdKey } from "./claims";
 import type { Cluster } from "./cluster";
 
 /**
- * Checks that no other program has an installation of this name in the cluster, an operator of one of these names on the platform, or
- * one of these CRDs, and that the cluster has everything that the operators need. Tells what becomes of the CRDs of operators that are
- * no longer in the program.
+ * Checks that no other program has an installation of this name in the cluster, an operator of one of these names on the
+ * platform, or one of these CRDs. Checks also that the cluster has everything that the operators need. Tells what becomes of the
+ * CRDs of operators that are no longer in the program.
  */
 export function checkOperatorsInCluster(
   plan: OperatorsPlan,

@@ -8,9 +8,9 @@ import { runnerLabels } from "./runner";
 /**
  * Limits where the pods of an operator's handler may connect to. Undefined without `egress`.
  *
- * A NetworkPolicy is about whole pods. So the runner, which shares the handler's pod, is limited too, and the handler may reach what
- * the runner needs: the API server, DNS, and the port for hints of the operator's other runners. A runner that only begins runs has
- * no handler, and is not limited.
+ * A NetworkPolicy is about whole pods. So it also limits the runner, which shares the handler's pod. The handler may reach what
+ * the runner needs: the API server, DNS, and the port for hints of the operator's other runners. A runner that only begins runs
+ * has no handler, and is not limited.
  *
  * Caveat: by DNS, a process can send something to any server of names.
  */

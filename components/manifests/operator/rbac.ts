@@ -33,9 +33,10 @@ import {
 import { hasToken } from "./volumes";
 
 /**
- * The runner's service account and exactly the rights that the engine needs for what the operator declares: its custom resource
- * in the whole cluster, its children's kinds and events in the namespaces that the operator lists or in all of them, the rights
- * that its children may grant, and its lease. The author's `rules` are the handler's, not the runner's.
+ * The runner's service account, with only the rights that the engine needs for what the operator declares. Rights to the custom
+ * resource hold in the whole cluster. Rights to the children's kinds and to Events hold in the operator's namespaces. The runner
+ * also has the rights that the children may grant, and rights to its Lease. The author's `rules` are the handler's, not the
+ * runner's.
  * @param namespace the runner's, which is also its lease's
  */
 export function buildRoles(operator: Operator, namespace: string): Manifest[] {
@@ -82,8 +83,8 @@ export function buildAccess(operator: Operator, options: AccessOptions): Manifes
 }
 
 /**
- * The rights of users, if the operator has `userRoles`: Kubernetes adds them to its own roles view, edit and admin by these
- * labels, so a user with one of these in a namespace has the rights there
+ * The rights of users, if the operator has `userRoles`. By these labels, Kubernetes adds them to its own roles view, edit and
+ * admin. A user with one of these roles in a namespace has the rights there
  * (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles). Admin gets the same verbs as edit, because a
  * kind has no others. No user may write a status, which is the engine's.
  */

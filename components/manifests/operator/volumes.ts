@@ -12,8 +12,8 @@ export type PodForm = "resident" | "pod";
 const EXECUTABLE = 0o555;
 /**
  * How long a token of the engine holds, in seconds. The engine reads its token again when the kubelet has renewed it. It is not
- * the 3607 of a token that Kubernetes mounts by itself: for that number the API server issues a token for a year, for clients
- * that read their token only once (kubernetes, pkg/registry/core/serviceaccount/storage/token.go).
+ * 3607, as of a token that Kubernetes mounts by itself. For 3607 the API server issues a token for a year, for clients that read
+ * their token only once (kubernetes, pkg/registry/core/serviceaccount/storage/token.go).
  */
 const TOKEN_SECONDS = 3600;
 

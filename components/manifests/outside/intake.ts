@@ -21,9 +21,10 @@ import { transformed } from "../transform";
 import { namespacesFor, type OperatorOutsideEvent, type OutsideOptions } from "./options";
 
 /**
- * The intake: the engine, with the command to make custom resources of events. Its account may create these kinds in the
- * namespaces that the definitions name, read existing objects there, read the CRDs about which it warns, see whether a namespace is
- * gone that events choose, and write Warnings. Events that wake objects need no right: the operator's runner is asked.
+ * The intake: the engine, with the command to make custom resources of events. In the namespaces that the definitions name, its
+ * account may create these kinds and read existing objects. It may also read the CRDs about which it warns, see whether a
+ * namespace that events choose is gone, and write Warnings. Events that wake objects need no right: the operator's runner is
+ * asked.
  *
  * @param engine the ConfigMap of the engine
  */
