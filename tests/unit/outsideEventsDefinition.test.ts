@@ -185,7 +185,11 @@ describe("on", () => {
     ],
     ["no id", { id: undefined }, /^on\.deploy\.id is missing/],
     ["an empty id", { id: [] }, /^on\.deploy\.id is empty/],
-    ["an id that is no path", { id: ["body id"] }, /^on\.deploy\.id\[0\] is "body id", which is not a field path/],
+    [
+      "an id that is no path",
+      { id: ["body id"] },
+      /^on\.deploy\.id\[0\] is "body id", which is not a field path/,
+    ],
     ["a condition on no path", { when: { "a b": 1 } }, /is "a b", which is not a field path/],
     ["a condition with an object", { when: { a: { b: 1 } } }, /^on\.deploy\.when\.a/],
     [
