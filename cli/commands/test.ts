@@ -13,7 +13,7 @@ import { flag, jsonOption, option, stackOperatorsOptions, type ValuesOf } from "
 import { loadChosen } from "../common/project";
 import { indent, print, progress, type Style, styleFor } from "../common/terminal";
 import { FolderWatch } from "../dev/folderWatch";
-import { definitionsBeside } from "../fixtures/definitions";
+import { fixtureCrdsOf } from "../fixtures/definitions";
 import { type Fixtures, readAll } from "../fixtures/fixture";
 import type { FixtureServer } from "../fixtures/fixtureServer";
 import { junitOf, type OperatorResults } from "../fixtures/junit";
@@ -163,7 +163,7 @@ function fixturesOf(operators: readonly Operator[], { server }: TestOptions): Fi
   const problems = new Problems();
   const fixtures = operators.flatMap((operator) => {
     try {
-      if (server) definitionsBeside(operator.folder);
+      if (server) fixtureCrdsOf(operator.folder);
       return [readAll(operator.folder, operator)];
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parseAllDocuments } from "yaml";
-import { definitionsBeside } from "../../cli/fixtures/definitions";
+import { fixtureCrdsOf } from "../../cli/fixtures/definitions";
 import { readFixtures } from "../../cli/fixtures/fixture";
 import { updateFixtures } from "../../cli/fixtures/update";
 import { OperatorError } from "../../definition/problems";
@@ -209,7 +209,7 @@ steps:
     assert.equal(read(), before);
   });
 
-  it("refuses two expectations beside each other", () => {
+  it("refuses two expectations at once", () => {
     addFiles(folder.root, {
       "fixtures/a.yaml": "object: {}\nanswer: {}\nexpect: {}\n---\nobject: {}\nsteps: []\n",
     });
@@ -247,7 +247,7 @@ steps:
     );
   });
 
-  it("reads CRDs of others' kinds as kubectl prints them, and refuses anything else beside them", () => {
+  it("reads CRDs of others' kinds as kubectl prints them, and refuses anything else next to them", () => {
     const spec = {
       group: "a.example.com",
       names: { kind: "A", plural: "as" },
@@ -266,14 +266,14 @@ steps:
     addFiles(folder.root, {
       "fixtures/crds/a.yaml": { apiVersion, kind, metadata, spec, status: { storedVersions: ["v1"] } },
     });
-    assert.deepEqual(definitionsBeside(folder.root), [
+    assert.deepEqual(fixtureCrdsOf(folder.root), [
       { apiVersion, kind, metadata: { name: "as.a.example.com", labels: { a: "b" }, annotations: {} }, spec },
     ]);
     addFiles(folder.root, {
       "fixtures/crds/b.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n",
     });
     assert.throws(
-      () => definitionsBeside(folder.root),
+      () => fixtureCrdsOf(folder.root),
       /fixtures\/crds\/b\.yaml.*: the document is no CustomResourceDefinition \(apiextensions\.k8s\.io\/v1\)\. Keep only CRDs/,
     );
   });
