@@ -54,7 +54,7 @@ export default command({
   },
 });
 
-/** @throws CommandError if the entry is there already, or cannot be added */
+/** @throws CommandError if the entry exists already, or cannot be added */
 function refuseEntry({ field, key, value }: Entry, document: Document, file: string): void {
   if (isAliased(document, field))
     throw new CommandError(`${file}: an alias stands for ${field}. Write it out in the place of the alias.`);

@@ -139,7 +139,7 @@ function templateFiles(project: string): TextFile[] {
     });
 }
 
-/** Python leaves compiled files beside a handler that has run. */
+/** Python leaves compiled files next to a handler that has run. */
 function isOfTemplate(file: string): boolean {
   return statSync(file).isFile() && !file.includes("__pycache__");
 }

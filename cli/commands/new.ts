@@ -87,7 +87,7 @@ export default command({
     const children = childrenFor(owner, options.from);
     const handler = children
       ? language.returning(kind, children)
-      : language.source(kind, namespaced ? BESIDE : IN_DEFAULT);
+      : language.source(kind, namespaced ? IN_OWN_NAMESPACE : IN_DEFAULT);
     const files: Readonly<Record<string, string>> = {
       "operator.yaml": `${schemaComment(schemaFor(folder))}\n${yaml({
         ...(owner.watch ? { watch: owner.watch } : { crd: "crd.yaml" }),
@@ -191,7 +191,7 @@ function refuseOwned({ group, kind }: NewKind, handlers: string): void {
   );
 }
 
-const BESIDE = { json: "", script: "" };
+const IN_OWN_NAMESPACE = { json: "", script: "" };
 /** An object of cluster scope has no namespace that its child could get. */
 const IN_DEFAULT = { json: ', "namespace": "default"', script: ', namespace: "default"' };
 

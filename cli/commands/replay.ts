@@ -177,7 +177,7 @@ async function reconcile(client: KubernetesClient, target: Target, options: Opti
 
 /**
  * Submits the same run again, as `argo resubmit` does: with the template and the parameters, but without the uid, because the
- * object may have been replaced meanwhile.
+ * object may have been replaced since that run.
  */
 async function submitAgain(client: KubernetesClient, run: KubernetesObject): Promise<KubernetesObject> {
   const { workflowTemplateRef } = specOf(run);

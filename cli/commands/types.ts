@@ -21,7 +21,7 @@ const CHOICES: readonly string[] = ["python", "typescript"];
  */
 export default command({
   description:
-    "Writes types for each operator's custom resource, from its CRD, into a file beside the handler: <kind>_types.py " +
+    "Writes types for each operator's custom resource, from its CRD, into a file next to the handler: <kind>_types.py " +
     "with TypedDicts for Python, <kind>-types.d.ts for TypeScript and JavaScript.",
   arguments: [["[operators...]", "only these operators (default: all)"]],
   options: [
