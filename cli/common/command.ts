@@ -34,7 +34,7 @@ export async function runCommand(
   args: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<number> {
-  endWhenNobodyReads(process.stdout, process.stderr);
+  endWhenUnread(process.stdout, process.stderr);
   try {
     refuseOptionsOfNpm(command, environment);
     command.exitOverride().parse(args, { from: "user" });
@@ -52,7 +52,7 @@ export async function runCommand(
 function report(thrown: unknown): number {
   const error = asCommandError(thrown);
   if (error instanceof CommandError) {
-    // The API server and its webhooks may quote anybody.
+    // The API server and its webhooks may quote text of any user.
     if (error.message) process.stderr.write(`${safe(error.message)}\n`);
     return error.exitCode;
   }
@@ -62,7 +62,7 @@ function report(thrown: unknown): number {
 }
 
 /** The program that reads our output may stop early: `argosy render | head`. */
-function endWhenNobodyReads(...streams: readonly NodeJS.WriteStream[]): void {
+function endWhenUnread(...streams: readonly NodeJS.WriteStream[]): void {
   for (const stream of streams) {
     if (!stream.listeners("error").includes(endForOutput)) stream.on("error", endForOutput);
   }

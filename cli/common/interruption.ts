@@ -21,7 +21,7 @@ const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
 
 const running = new Set<(by: Interruption) => void>();
 
-/** Interrupts the running command, because nobody reads its output any more. */
+/** Interrupts the running command, because no process reads its output any more. */
 export function interruptForClosedOutput(): void {
   for (const interrupt of running) interrupt("SIGPIPE");
 }

@@ -25,9 +25,9 @@ export function rewriteFile(file: string, text: string): void {
   const next = path.join(dir, `.${base}.${process.pid}.tmp`);
   try {
     const former = statSync(target, { throwIfNoEntry: false });
-    // A rename would replace a file that nobody is to write.
+    // A rename would replace even a read-only file.
     if (former) accessSync(target, constants.W_OK);
-    // Nobody else may read the text before the new file has the mode of the old one.
+    // No other user may read the text before the new file has the mode of the old one.
     writeFileSync(next, text, former && { mode: 0o600 });
     if (former) adopt(next, former);
     renameSync(next, target);
@@ -47,7 +47,7 @@ function adopt(next: string, former: Stats): void {
     try {
       chownSync(next, former.uid, former.gid);
     } catch {
-      // Only root may give a file to somebody else.
+      // Only root may give a file to another user.
     }
   }
   // Only now, because a change of the owner takes bits away.

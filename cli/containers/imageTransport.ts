@@ -14,7 +14,7 @@ export interface ImageTransportOptions {
   readonly operator: Operator;
   readonly engine: ContainerEngine;
   readonly session: ContainerSession;
-  /** A folder that nobody else may open. */
+  /** A folder that no other user may open. */
   readonly scratch: string;
   /** The handler's environment. */
   readonly env: Readonly<Record<string, string>>;

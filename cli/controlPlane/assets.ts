@@ -13,8 +13,8 @@ export interface Asset {
 }
 
 /**
- * The download of a program for a platform. Undefined if nobody publishes it. For other systems than Linux, the Kubernetes
- * project publishes only kubectl, and kwok's authors publish the rest.
+ * The download of a program for a platform. Undefined if the program is not published for it. For other systems than Linux, the
+ * Kubernetes project publishes only kubectl, and kwok's authors publish the rest.
  */
 export function assetOf(
   program: Program,

@@ -12,7 +12,7 @@ export interface Component {
   /** Path of the program: a link below the control plane's directory. */
   readonly binary: string;
   readonly args: readonly string[];
-  /** Variables that it gets besides those of our environment. */
+  /** Variables that it gets in addition to those of our environment. */
   readonly envs?: readonly { readonly name: string; readonly value: string }[];
 }
 

@@ -27,7 +27,7 @@ export function clusterDirectory(directory: string): string {
 
 /**
  * The configuration for kwokctl. Leader election is off: when a test leaves the API server down for longer than a lease, a
- * component would lose its lease and exit, and nobody would start it again.
+ * component would lose its lease and exit, and nothing would start it again.
  *
  * @param data the folder of etcd's data.
  * @default one that is removed with the cluster

@@ -1,7 +1,7 @@
 import type { Release } from "./programs";
 import { kubernetesStagingVersion, minimumGoVersion } from "./versions";
 
-/** Name of the module in which programs are built; nobody ever sees it. */
+/** Name of the module in which programs are built. No user sees it. */
 export const moduleName = "argosy.dev/controlplane";
 
 /**

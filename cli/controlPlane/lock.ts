@@ -133,7 +133,7 @@ async function isStale(path: string, owner: Owner | undefined): Promise<boolean>
   return !isHere || owner.start === undefined || owner.start !== startOf(owner.processId);
 }
 
-/** Removes the lock. If another process has meanwhile removed it and taken it, the lock is restored. */
+/** Removes the lock. If another process has replaced it since it was read, that lock is restored. */
 async function removeLockOf(path: string, stale: Owner | undefined, token: string): Promise<void> {
   const aside = `${path}.${token}`;
   await rename(path, aside).catch(() => undefined);

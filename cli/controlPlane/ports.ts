@@ -4,13 +4,13 @@ import { complaintOfSystem, UsageError } from "../common/commandError";
 
 const LOOPBACK = "127.0.0.1";
 
-// Below the ranges from which Linux and macOS give ports to outgoing connections: the API server opens so many
-// to etcd that one of them could take a port before its program binds it.
+// Below the ranges from which Linux and macOS give ports to outgoing connections. The API server opens many of them to etcd, and
+// one could take a port before its program binds it.
 const lowest = 10_000;
 const highest = 32_000;
 
 /**
- * Picks different TCP ports on which nobody is listening. They are random, so that control planes that start at the same time
+ * Picks different TCP ports on which no process listens. They are random, so that control planes that start at the same time
  * rarely pick the same. Another process may still be quicker to bind one.
  */
 export async function freePorts(count: number): Promise<number[]> {
@@ -43,7 +43,7 @@ export function portRefusal(port: number, option: string, error: NodeJS.ErrnoExc
   return `${why} Choose another one with ${option}.`;
 }
 
-/** Whether nobody listens on a port, and this process may. */
+/** Whether no process listens on a port, and this one may. */
 export async function isFree(port: number, host = LOOPBACK): Promise<boolean> {
   return (await listenError(port, host)) === undefined;
 }

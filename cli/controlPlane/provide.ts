@@ -99,13 +99,13 @@ interface Where {
 
 async function whyOffline(first: Program, signal: AbortSignal | undefined): Promise<string | undefined> {
   const asset = assetOf(first);
-  if (asset === undefined) return `nobody publishes them for ${process.platform} on ${process.arch}`;
+  if (asset === undefined) return `they are not published for ${process.platform} on ${process.arch}`;
   return whyNoDownload(asset.url, { signal });
 }
 
 /**
  * @returns why the publisher did not deliver the program, or undefined if it did
- * @throws CommandError for a failure that a build would not mend: a full disk, or a file that somebody has changed
+ * @throws CommandError for a failure that a build would not mend: a full disk, or a file with another checksum
  */
 async function attemptDownload(asset: Asset, where: Where): Promise<UnavailableError | undefined> {
   try {

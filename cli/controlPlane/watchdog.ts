@@ -48,7 +48,7 @@ export class Watchdog {
       await exited;
     }
     process.removeListener("exit", this.stopAtExit);
-    // Somebody may have killed the watchdog.
+    // The watchdog may have been killed.
     if (existsSync(this.directory)) this.stopAtExit();
     if (existsSync(this.directory)) throw new Error(`the folder ${this.directory} could not be removed`);
   }

@@ -26,7 +26,7 @@ export interface DebuggedHandlerOptions {
 interface Request {
   readonly line: string;
   readonly listener: HandlerProcessListener;
-  /** Called when nobody is waiting for the answer any more. */
+  /** Called when the listener no longer waits for the answer. */
   readonly over: () => void;
 }
 
@@ -91,7 +91,7 @@ export class DebuggedHandler {
     this.next();
   }
 
-  /** Nobody waits for the answer any more. A process with a request is replaced. */
+  /** The listener no longer waits for the answer. A process with a request is replaced. */
   drop(listener: HandlerProcessListener): void {
     const index = this.waiting.findIndex((each) => each.listener === listener);
     if (index >= 0) for (const { over } of this.waiting.splice(index, 1)) over();

@@ -80,7 +80,7 @@ export function withConfiguration(before: string | undefined, entry: LaunchConfi
     applyEdits(text, modify(text, place, value, { formattingOptions, isArrayInsertion }));
   if (!configurations) return set(before, ["configurations"], [entry]);
   const index = list.findIndex((each) => isRecord(each) && each.name === entry.name);
-  // After the last entry, the layout of that entry and the comments beside it would change.
+  // After the last entry, the layout of that entry and the comments next to it would change.
   if (index < 0) return set(before, ["configurations", 0], entry, true);
   // Fields that the author has added to our entry stay.
   const there = list[index] as Record<string, unknown>;

@@ -79,7 +79,7 @@ export class FolderWatch {
       watcher.on("error", () => {});
       this.above.set(key, watcher);
     } catch (error) {
-      // Otherwise nobody may read it.
+      // A folder that cannot be watched may be unreadable.
       this.sayIfBlind(dir, error);
     }
   }

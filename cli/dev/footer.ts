@@ -46,7 +46,7 @@ const END = "\u001b[?2026l";
  * - After a change of the terminal's size the screen is drawn again, so that no old lines remain.
  * - After {@link close} the lines are gone, and the cursor stands where the next line of the log begins.
  *
- * Assumption: nobody else writes to the terminal. Enter, typed into it, leaves a blank line or a line of the old frame.
+ * Assumption: no other process writes to the terminal. Enter, typed into it, leaves a blank line or a line of the old frame.
  *
  * The cursor is not hidden, and no mode of the terminal is changed. So a killed process leaves nothing to restore.
  */

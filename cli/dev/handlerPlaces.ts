@@ -8,7 +8,7 @@ import { ContainerEngineError, enginesOnPath } from "../containers/engine";
 export interface HandlerPlacesOptions {
   /** Whether every handler is to run in its image. */
   readonly inImage: boolean;
-  /** Called with a sentence, once for each handler that runs in its image although nobody asked for that. */
+  /** Called with a sentence, once for each handler that runs in its image although the user did not ask for that. */
   readonly onNotice: (notice: string) => void;
   /** Called for each long step. */
   readonly onProgress: (line: string) => void;
@@ -28,8 +28,8 @@ export class HandlerPlaces {
   constructor(private readonly options: HandlerPlacesOptions) {}
 
   /**
-   * Looks for Docker or Podman, if every handler is to run in its image. Nobody should wait for a control plane before learning
-   * that there is none.
+   * Looks for Docker or Podman, if every handler is to run in its image. The user should not wait for a control plane before
+   * learning that there is none.
    * @throws ContainerEngineError if there is none; the signal's reason
    */
   async check(signal?: AbortSignal): Promise<void> {

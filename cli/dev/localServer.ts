@@ -85,7 +85,7 @@ async function serve(
   const { code, text, json } = isAllowed(request, token)
     ? await answer(request, path, query, options)
     : FORBIDDEN;
-  // If nobody reads the rest of a body, it would be taken for the next request.
+  // The unread rest of a body would be taken for the next request.
   if (!request.complete) response.setHeader("connection", "close");
   response.writeHead(code, { "content-type": json === undefined ? "text/plain" : "application/json" });
   response.end(json === undefined ? `${text}\n` : JSON.stringify(json));

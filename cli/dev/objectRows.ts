@@ -94,7 +94,7 @@ function nextOf(
   const again = attempt > 1 ? `try ${attempt}` : "";
   switch (state) {
     case "working":
-      // Most runs end before anybody could read about them.
+      // Most runs end before a user could read about them.
       return workingMs < 1_000 ? again : `${again || "running"} ${seconds(workingMs)}`;
     case "ready":
       return again ? `${again} waits` : "waits";

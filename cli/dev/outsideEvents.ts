@@ -59,7 +59,7 @@ export async function takeEvent(
   const notices: string[] = [];
   const made: Manifest[] = [];
   const woken: string[] = [];
-  // The engine is in this process, so nobody sends anything to a namespace.
+  // The engine is in this process, so nothing is sent to a namespace.
   const event = intakeEventOf(found, "argosy-dev");
   // A new one for each event, since an edit may have changed the definition.
   const intake = new Intake({

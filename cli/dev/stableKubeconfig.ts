@@ -33,7 +33,7 @@ export async function stableKubeconfig(
   const lock = await takeLock(`${file}.lock`);
   if ("owner" in lock) return { path: kubeconfig, remove: async () => {} };
   const content = await readFile(kubeconfig, "utf8");
-  // The file contains a key. Anybody who reads it meanwhile finds either the old or the new file.
+  // The file contains a key, hence the mode. A process that reads it during the change finds either the old or the new file.
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, content, { mode: 0o600 });
   await rename(draft, file);

@@ -63,7 +63,7 @@ export class Workshop {
   /**
    * Starts every operator that is in order, and reports what keeps the others from starting. These are started once an edit has
    * mended them, or once what was in their way has gone.
-   * Edits that come meanwhile are applied afterwards.
+   * Edits that come before it ends are applied afterwards.
    * @throws whatever keeps them from starting, if none could be started and none waits for the cluster; InterruptedError
    */
   open(): Promise<void> {
@@ -79,7 +79,7 @@ export class Workshop {
   }
 
   /**
-   * Stops every operator, when the edit that is being taken in has been.
+   * Stops every operator, once the edit that is being applied has been.
    * @param graceMs how long runs in progress may take, and the edit.
    * @default for ever
    */
@@ -150,7 +150,7 @@ export class Workshop {
     }
   }
 
-  /** Somebody may install an interpreter or repair a cluster without an edit, so operators that failed are tried again. */
+  /** The user may install an interpreter or repair the cluster without an edit, so operators that failed are tried again. */
   private tryAgain(): void {
     clearTimeout(this.again);
     if (this.failed.size === 0 || this.closed) return;

@@ -12,7 +12,7 @@ import type { InstalledOperators } from "../inspect/readInstalled";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
 import { asDeployed } from "./deployed";
 
-/** The details of an object besides its name. */
+/** What identifies an object in addition to its name. */
 export interface LiveObjectOptions extends NamespaceOptions {
   /** The installation, if an operator is deployed more than once. */
   readonly installation?: string;

@@ -260,7 +260,7 @@ class TriedObject {
 function fieldsOf(fate: ChildFate, { live, wanted, manifest }: TriedWrite): FieldChange[] {
   if (!wanted) return [];
   if (fate === "recreated" && live) {
-    // The new object gets generated values that nobody has set, such as the labels of a Job.
+    // The new object gets values that the API server generates, such as the labels of a Job.
     return changedFields(commonPart(live, manifest) as object, commonPart(wanted, manifest) as object);
   }
   if (live) return changedFields(live, wanted);

@@ -20,7 +20,7 @@ const NAMESPACES = builtIn("v1", "Namespace");
 const SELECTOR = "app.kubernetes.io/managed-by=argosy";
 
 /**
- * Finds parts of operators that somebody deleted: their rights, their templates of Workflows, and the event paths. Only parts of
+ * Finds parts of operators that were deleted: their rights, their templates of Workflows, and the event paths. Only parts of
  * operators that this version of Argosy deployed are known. What the account may not list is not called missing.
  */
 export async function checkParts(
@@ -54,7 +54,7 @@ export async function checkParts(
   ];
 }
 
-/** Undefined if the definition is none of Argosy's: anybody who may create ConfigMaps in a namespace can make one up. */
+/** Undefined if the definition is none of Argosy's: any user who may create ConfigMaps in a namespace can make one up. */
 function partsIfUsable(operator: OwnOperator): Parts[] | undefined {
   try {
     return partsOfOperator(operator);

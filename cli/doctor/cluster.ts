@@ -90,7 +90,7 @@ async function readable(what: string, read: () => Promise<readonly Finding[]>): 
   }
 }
 
-/** Operators may be there that the account may not see. */
+/** There may be operators that the account may not see. */
 function examineUnseen(unseen: string, isProblem: boolean): Finding {
   const seen = `are not all known, because ${unseen}`;
   return (isProblem ? missing : warning)("operators", seen, SEE_ALL);

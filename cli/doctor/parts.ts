@@ -23,7 +23,7 @@ export interface Parts {
   /** What a finding about one of them is about. */
   readonly about: Pick<Finding, "what" | "operator" | "installation" | "argosyVersion">;
   readonly parts: readonly Part[];
-  /** Whether they are deployed. If it is not certain, one of them that is there shows it. */
+  /** Whether they are deployed. If it is not certain, any of them that exists shows it. */
   readonly isDeployed: boolean;
 }
 
@@ -44,8 +44,8 @@ export const RIGHTS_KINDS = ["Role", "RoleBinding", "ClusterRole", "ClusterRoleB
 export const READ_KINDS: readonly Resource[] = [SENSORS];
 
 /**
- * The parts of an operator beside its runner: rights and templates of Workflows. The definition in the cluster does not say whether
- * the operator grants rights to others, nor whether there is Argo Workflows. One of these parts that is there says so.
+ * The parts of an operator apart from its runner: rights and templates of Workflows. The definition in the cluster does not say
+ * whether the operator grants rights to others, nor whether the cluster has Argo Workflows. Any of these parts that exists says so.
  */
 export function partsOfOperator({ whole, name, home, installation, argosyVersion }: OwnOperator): Parts[] {
   const about = { what: `operator ${name}`, operator: name, installation, argosyVersion };
@@ -79,7 +79,7 @@ export function partsOfOperator({ whole, name, home, installation, argosyVersion
  * The parts of the event paths of these operators. Nothing but the parts says whether there is Argo Events, how many pairs of an event
  * source and a sensor a path has, and which event sources from outside.
  *
- * @param seen the objects that are there, of all kinds
+ * @param seen the objects that exist, of all kinds
  */
 export function partsOfEventPaths(
   operators: readonly OwnOperator[],

@@ -80,7 +80,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   },
   DeletionWithheld: {
     happened:
-      "In a staged roll-out, the new version of the handler no longer returned a child of the object, although nobody had " +
+      "In a staged roll-out, the new version of the handler no longer returned a child of the object, although no user had " +
       "changed the object. Nothing of that answer was applied, and the roll-out has halted.",
     look: "The message names the child. argosy diff, in the working tree of the new version, shows what it would change.",
     remedy:
@@ -95,7 +95,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   },
   RunSuspended: {
     happened:
-      "Somebody suspended the Workflow of the object's run, and all other runs of the object wait until this one has ended " +
+      "The Workflow of the object's run is suspended, and all other runs of the object wait until this one has ended " +
       "(execution: pod).",
     look: "The message names the Workflow and the command that resumes it. Argo's UI has the button Resume for it.",
     remedy:
@@ -132,7 +132,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     happened:
       "The operator's account may not list a kind of children in the cluster, or the API server fails to list this kind " +
       "although it lists others, or a proxy before the API server cuts these lists.",
-    look: "The message contains the API server's reason. If a right is missing, somebody probably changed the ClusterRole or the ClusterRoleBinding of the operator's runner by hand. Otherwise look at the conversion webhook of the kind's CRD, at its aggregated API, or at the proxy.",
+    look: "The message contains the API server's reason. If a right is missing, the ClusterRole or the ClusterRoleBinding of the operator's runner was probably changed by hand. Otherwise look at the conversion webhook of the kind's CRD, at its aggregated API, or at the proxy.",
     remedy: "Run pulumi up --refresh, or repair the conversion webhook, the aggregated API or the proxy.",
   },
   WatchCycle: {
@@ -163,7 +163,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   InternalError: {
     happened: "Argosy has a bug, or an unexpected situation occurred.",
     look: "Look at the log of the operator's runner with argosy logs, in particular at the lines before the error.",
-    remedy: "Report it with the message and these lines. Meanwhile the object is tried again.",
+    remedy: "Report it with the message and these lines. The object is tried again.",
   },
 };
 
@@ -228,7 +228,7 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
       "Run argosy rollout undo, and mend the handler. If what happened is meant, run argosy rollout resume.",
   },
   RunStopped: {
-    happened: "Somebody stopped the object's run, or deleted its Workflow (execution: pod).",
+    happened: "The object's run was stopped, or its Workflow was deleted (execution: pod).",
     look: "The Event and the condition Reconciling name the Workflow. It is not known whether the run had finished a part of its work.",
     remedy:
       "Do nothing: the object gets another run when it changes, and at its next resync. To keep it from any run, annotate it with argosy.dev/paused=true.",

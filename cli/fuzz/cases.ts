@@ -179,7 +179,7 @@ export class CaseRun {
     return { play, end: await this.dueAtEnd(play, await play.rest(change), killed) };
   }
 
-  /** What is there when schedules were due, after the end. A due act of which something was not done is due again. */
+  /** What exists when schedules were due, after the end. A due act of which something was not done is due again. */
   private async dueAtEnd(play: Play, end: Round, trouble?: Trouble): Promise<Round> {
     if (!this.given.isDue || "error" in end.answer) return end;
     const { schedules = {} } = this.material.operator;
@@ -218,7 +218,7 @@ export class CaseRun {
     last: State,
     earlier: readonly Life[],
   ): Promise<void> {
-    // What is wrong with such an object is the handler's to say. What was there before stays.
+    // What is wrong with such an object is the handler's to say. What existed before stays.
     if ("error" in reference.answer) return;
     const wanted = this.endOf(fresh, reference);
     const differences = differencesOf(wanted, this.endOf(play, end));
@@ -269,7 +269,7 @@ export class CaseRun {
     const children = after.children
       .filter((child) => !isOnce(child))
       .map(({ status: _, ...child }) => (isNever(child, operator) ? withoutContent(child) : child));
-    // The state of an operator that watches is there to remember what was.
+    // The state of an operator that watches exists to remember the past.
     const compared = { children: children as Json[], status: after.object.status ?? {} };
     const end = withoutIgnored(compared, fuzzing);
     const same = this.renamed(end, subject) as JsonObject & { children: JsonObject[] };

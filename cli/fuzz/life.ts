@@ -15,7 +15,7 @@ export interface Round {
   /** What was observed. */
   readonly before: Situation;
   readonly answer: HandlerAnswer;
-  /** What is there when all of the answer is applied. */
+  /** What exists when all of the answer is applied. */
   readonly after: Situation;
 }
 

@@ -32,7 +32,7 @@ export interface Processes {
 
 /** The error of a function that threw: "main.py:12 in reconcile: KeyError: 'size'". A function that means an error returns one. */
 const THROWN = /^[^\s:]+\.(?:py|[cm]?[jt]sx?):(?:\d| )/;
-/** An object that wants something else than before in its last so many rounds never comes to rest. */
+/** An object that still changes after this many rounds never comes to rest. */
 const MOST_ROUNDS = 30;
 /** An error that is the answer this often in a row is the end. */
 const MOST_ERRORS = 3;
@@ -184,7 +184,7 @@ export function together(changes: readonly (FixtureStep | undefined)[]): Fixture
   };
 }
 
-/** The deletion of a child by somebody else. Undefined: the engine would not make it again. */
+/** The deletion of a child by another client. Undefined: the engine would not make it again. */
 export function deletionOf(child: JsonObject, operator: Operator): FixtureStep | undefined {
   return isMadeOnce(child, operator) ? undefined : observed(child, null);
 }

@@ -49,7 +49,7 @@ export interface Outcome extends Readonly<Count> {
 const [SHORTEST_MS, LONGEST_MS] = [5_000, 15_000];
 /** How many questions are asked once more at another time. */
 const ASKED_LATER = 40;
-/** After so many cases the processes are new ones: what is left in them may make all answers alike. */
+/** The processes are replaced after this many cases, because what is left in them may make all answers alike. */
 const RENEWED_AFTER = 6;
 
 /**

@@ -93,7 +93,7 @@ function hasField(schema: JsonObject, [key, ...rest]: readonly string[]): boolea
   return isJsonObject(inner) && hasField(inner, rest);
 }
 
-/** Words as people write them, and words that nobody expects. */
+/** Words as users write them, and unexpected ones. */
 const WORDS = fc.constantFrom("a", "web", "x1", "shop-2", "team.a");
 const ODD_WORDS = fc.constantFrom(
   "",

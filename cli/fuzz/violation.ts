@@ -7,7 +7,7 @@ export const RULES = {
   fails: "a handler answers for each object that the CRD's schema admits",
   differs: "the same question has the same answer, in each process",
   later: "the same question has the same answer at another time, in another process",
-  restless: "what a handler wants stays the same when it is there",
+  restless: "what a handler wants stays the same once it exists",
   history: "what is wanted now decides, and not what was wanted before",
   disturbed: "after a kill, a refused write or a deletion, the end is the same",
   others: "an object does not change the children of others",

@@ -9,7 +9,7 @@ process.once("exit", () => {
 
 /**
  * The same handlers, which do not outlive this process: each is the leader of a group of its own, which Ctrl-C in a terminal does
- * not reach, and one that hangs does not notice that nobody asks it any more.
+ * not reach, and one that hangs does not notice that this process has ended.
  */
 export function endedAtExit(transport: HandlerTransport): HandlerTransport {
   return {

@@ -103,7 +103,7 @@ export function describeRollout({ stage, since, halted }: RolloutState): string 
     : `the new version is asked ${where} since ${since}`;
 }
 
-/** The facts about an object by which it is judged, beside what is known of the cluster. */
+/** The facts about an object by which it is judged, in addition to what is known of the cluster. */
 interface Facts {
   readonly operator: InstalledOperator | undefined;
   /** That of the operator, or of the one that wrote the status. */

@@ -142,7 +142,7 @@ function whoPut(finalizer: string, { metadata }: KubernetesObject): string {
     const finalizers = isRecord(inMetadata) ? inMetadata["f:finalizers"] : undefined;
     return isRecord(finalizers) && `v:"${finalizer}"` in finalizers;
   });
-  return owner?.manager ?? "somebody unknown";
+  return owner?.manager ?? "an unknown client";
 }
 
 function reference({ kind, metadata: { namespace, name } }: KubernetesObject): string {

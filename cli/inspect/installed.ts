@@ -46,7 +46,7 @@ export async function installedOperators(client: KubernetesClient): Promise<Inst
 const BINDINGS = builtIn("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
 
 /**
- * The real one of several operators with the same identity. There can be only one, but anybody who may create ConfigMaps in a
+ * The real one of several operators with the same identity. There can be only one, but any user who may create ConfigMaps in a
  * namespace can make up another one there. Only an administrator can write the binding of the real one's account. The binding names
  * the namespace. Without the right to read it, none of them is used.
  */

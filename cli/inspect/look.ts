@@ -58,7 +58,7 @@ export async function lookAt(
   const running =
     installed.length > 0 ? [] : await readable(LEASE, runningOperators(client, object, resource), []);
   const kept = await readable(MEMORY, keptBy(client, [...installed, ...running], object), undefined);
-  // One that watches and remembers nothing of the object has nothing to do with it, as far as anybody can see.
+  // One that watches and remembers nothing of the object has nothing to do with it, as far as this account can see.
   const operators = [...installed, ...running.filter((each) => !each.watch || each === kept?.operator)];
   const operator = operatorOf({ object, operators, memory: kept?.memory }) ?? operators[0];
   const uid = object.metadata.uid;

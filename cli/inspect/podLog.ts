@@ -163,7 +163,7 @@ export async function followLogs(
   failed.signal.throwIfAborted();
 }
 
-/** Whether the same request may succeed later, although nobody grants a right or logs in. */
+/** Whether the same request may succeed later without another right or login. */
 function mayPass(error: unknown): error is ApiError | ApiUnreachableError {
   if (error instanceof ApiUnreachableError) return true;
   return error instanceof ApiError && error.code !== 401 && error.code !== 403;

@@ -60,7 +60,7 @@ const NEEDED_OF_KIND = {
 /** A kind has the form of a DNS label, and mostly capitals. */
 const KIND = /^[a-z]([-a-z0-9]*[a-z0-9])?$/i;
 /**
- * Fields that become parts of paths, and that commands show. Anybody who may create ConfigMaps in a namespace can make up a
+ * Fields that become parts of paths, and that commands show. Any user who may create ConfigMaps in a namespace can make up a
  * definition there.
  */
 const NAMES: Readonly<Record<string, (text: string) => boolean>> = {
@@ -78,11 +78,11 @@ const NAMES_OF_KIND: typeof NAMES = {
  * What to do if the cluster lacks what was deployed to it. Pulumi believes its own state, and does not see what others deleted,
  * unless it refreshes.
  */
-export const AFTER_DELETION = "If somebody deleted what was deployed before, run pulumi up --refresh.";
+export const AFTER_DELETION = "If what was deployed before has been deleted, run pulumi up --refresh.";
 
 /** What to do if the cluster lacks an object of this kind that was deployed to it. See {@link AFTER_DELETION}. */
 export function createAgain(kind: string): string {
-  return `Run pulumi up --refresh. If somebody deleted the ${kind}, pulumi up alone does not see that.`;
+  return `Run pulumi up --refresh. If the ${kind} was deleted, pulumi up alone does not see that.`;
 }
 
 /** Reads the ConfigMap of an operator's definition, which another version of Argosy may have written. */

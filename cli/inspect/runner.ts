@@ -26,7 +26,7 @@ export interface Runner {
 
 /** Something that is wrong with an operator's runner. */
 export interface RunnerProblem {
-  /** Whether somebody may want it so, or the operator works nevertheless. */
+  /** Whether a user may want it so, or the operator works nevertheless. */
   readonly isWarning?: true;
   /** As a clause, mostly about the operator: "is scaled to zero". */
   readonly seen: string;
@@ -90,7 +90,7 @@ export function whyNotRolledOut(
       status === "False"
         ? `its roll-out has failed: ${message.replace(/\.$/, "")}`
         : "its roll-out has made no progress for a minute",
-    remedy: `See why: ${describe(operator)}. If somebody has changed the Deployment by hand, run pulumi up --refresh.`,
+    remedy: `See why: ${describe(operator)}. If the Deployment was changed by hand, run pulumi up --refresh.`,
   };
 }
 

@@ -94,10 +94,10 @@ export const HOW_LONG_KEPT =
   "pod only the newest failed run of an object is kept. Without Argo Workflows no runs are kept, except by argosy dev.";
 
 /**
- * A run by its name, in any namespace. If several have this name, it is the one in the namespace of its operator: anybody who may
+ * A run by its name, in any namespace. If several have this name, it is the one in the namespace of its operator: any user who may
  * create Workflows in another namespace can make up a run.
- * @throws CommandError if there is none, or if nothing says which one is real, as if somebody has made up an operator too; ApiError,
- *   also if the account may list runs nowhere
+ * @throws CommandError if there is none, or if nothing says which one is real, as when the operator is made up too; ApiError, also
+ *   if the account may list runs nowhere
  */
 export async function findRun(
   client: KubernetesClient,

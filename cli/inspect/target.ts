@@ -94,7 +94,7 @@ async function servedKinds(client: KubernetesClient, word: string): Promise<Reso
   const lists = await Promise.all(
     versions.map(async (apiVersion) => {
       const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-      // Somebody else's API server behind an APIService may be unavailable.
+      // Another project's API server behind an APIService may be unavailable.
       const resources = await readArray<ApiResource>(client, path, "resources").catch(() => []);
       return resources
         .filter(({ name }) => !name.includes("/"))

@@ -32,7 +32,7 @@ export interface Versions {
 export interface Undo {
   /** The former files, under names of their own: a later `pulumi up` with the former program creates the others. */
   readonly configMaps: readonly Manifest[];
-  /** The names of the ConfigMaps that must exist besides: that of the engine. */
+  /** The names of the other ConfigMaps that must exist: that of the engine. */
   readonly needed: readonly string[];
   /** The new template of the Deployment's pods. */
   readonly template: Json;

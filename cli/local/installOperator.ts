@@ -55,7 +55,7 @@ const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
  * missing, its CRD, its service accounts and roles. Resolves when the API server serves the CRD. An operator that watches others'
  * objects has no CRD, so the CRD of its memories is installed.
  *
- * @throws CommandError if another CRD has its names, or if somebody else has set other values in a field
+ * @throws CommandError if another CRD has its names, or if another field manager has set other values in a field
  */
 export async function installOperator(options: InstallOptions): Promise<void> {
   const { client, operator, namespace } = options;

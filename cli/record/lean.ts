@@ -9,8 +9,8 @@ import {
 } from "../../runtime/base/objects";
 
 /**
- * How much of an object a fixture has. "lean": the fields that somebody has set, and the status. "identified": also its uid and
- * times. "whole": everything except `managedFields`.
+ * How much of an object a fixture has. "lean": the fields that a field manager has set, and the status. "identified": also its uid
+ * and times. "whole": everything except `managedFields`.
  */
 export type Extent = "lean" | "identified" | "whole";
 
@@ -22,7 +22,7 @@ const COUNTED = ["uid", "resourceVersion", "creationTimestamp", "selfLink", "del
 
 /**
  * An object for a fixture, without the additions of the API server, of controllers and of Argosy.
- * @param object with its `managedFields`, which distinguish defaults from fields that somebody has set
+ * @param object with its `managedFields`, which distinguish defaults from fields that a client has set
  * @param isOurs whether it is a custom resource of the operator's own, whose status the engine writes
  */
 export function recorded(object: KubernetesObject, extent: Extent, isOurs: boolean): JsonObject {
@@ -83,7 +83,7 @@ function statusIn(status: unknown): JsonObject | undefined {
 }
 
 /**
- * The part of a value that some field manager owns. Fields that nobody owns are defaults of the API server.
+ * The part of a value that some field manager owns. Fields without an owner are defaults of the API server.
  * @param owned the `fieldsV1` of all managers at this place
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
  */

@@ -15,7 +15,7 @@ interface Observed {
  * A question without what its children, its status and its state have been made of Secrets, such as a hash: there is what the
  * handler has made of the fakes. This is where two answers differ, to questions that differ only in their fakes.
  *
- * Caveat: if the handler answers an error, nobody knows what it would make.
+ * Caveat: if the handler answers an error, it is unknown what it would make.
  */
 export function withoutMade<Question extends Observed>(
   question: Question,

@@ -10,7 +10,7 @@ import { isOperatorsCrd, kindIn } from "./gitOps";
  *
  * | the object | health |
  * | --- | --- |
- * | is paused | Suspended: else it would be Progressing until somebody ends that |
+ * | is paused | Suspended: else it would be Progressing until a user ends the pause |
  * | has no status yet, one of an earlier generation, or one that a backup brought back | Progressing |
  * | failed, whether it is tried again or not | Degraded: a failure may be repeated for days |
  * | waits for its children, its handler's cleaning up or a run's pod | Progressing |

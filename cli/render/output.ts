@@ -22,7 +22,7 @@ export function formatList(manifests: readonly Manifest[]): string {
 /**
  * Writes one file for each manifest into a folder, and removes files that an earlier run wrote and this run did not.
  * @returns the names of the written and the removed files
- * @throws CommandError if somebody else's file is in the way. Nothing is written in that case
+ * @throws CommandError if a file that no run wrote is in the way. Nothing is written in that case
  */
 export function writeFolder(
   folder: string,

@@ -161,7 +161,7 @@ async function withoutOutput<Result>(run: () => Promise<Result>): Promise<Result
 }
 
 /**
- * Runs a function, and throws the first rejection that nobody handled meanwhile. A failed registration is such a rejection,
+ * Runs a function, and throws the first rejection that was not handled while it ran. A failed registration is such a rejection,
  * because a program does not await its resources.
  */
 async function collectRejections<Result>(run: () => Promise<Result>): Promise<Result> {
@@ -170,7 +170,7 @@ async function collectRejections<Result>(run: () => Promise<Result>): Promise<Re
   const others = process.listeners("unhandledRejection");
   process.removeAllListeners("unhandledRejection");
   process.on("unhandledRejection", collect);
-  // A failure also rejects further promises, which nobody handles.
+  // A failure also rejects further promises, which the program does not handle.
   const result = await run().catch(collect);
   // Node reports rejections after the microtasks.
   await new Promise((resolve) => setImmediate(resolve));

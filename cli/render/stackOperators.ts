@@ -49,7 +49,7 @@ function sourceOf(heard: readonly Announcement[], stack: string): OperatorSource
   const unused = new Set(loaded.filter((key) => !used.has(key)));
   const wanted = (operators: readonly Operator[]) => {
     const used = operators.filter((operator) => !unused.has(keyOf(operator)));
-    // If the program loads a folder twice, each of its operators is there twice.
+    // If the program loads a folder twice, each of its operators occurs twice.
     return [...new Map(used.map((operator) => [keyOf(operator), operator])).values()];
   };
   return {

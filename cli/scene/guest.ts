@@ -27,7 +27,7 @@ const LEASE = builtIn("coordination.k8s.io/v1", "Lease");
 /** Pods may take their time to end. */
 const DEADLINE_MS = 120_000;
 
-/** The scene as a guest in the user's cluster: it enters only if it disturbs nobody, and leaves nothing behind. */
+/** The scene as a guest in the user's cluster: it enters only if it disturbs no other program, and leaves nothing behind. */
 export class Guest {
   private constructor(
     private readonly client: KubernetesClient,
@@ -39,8 +39,8 @@ export class Guest {
   /**
    * Checks whether the scene may be played in this cluster.
    *
-   * @throws CommandError if somebody else made the CRD or a role in the whole cluster, or if the CRD has objects, because the scene
-   *   would change them; or if the operator runs, because the scene would take its rights
+   * @throws CommandError if another client made the CRD or a cluster-wide role, or if the CRD has objects, because the scene would
+   *   change them; or if the operator runs, because the scene would take its rights
    */
   static async enter(client: KubernetesClient, operator: Operator, namespace: string): Promise<Guest> {
     const selection = named(leaseNameOf(operator));
@@ -88,7 +88,7 @@ export class Guest {
     const name = crdNameOf(operator);
     const [first] = await listAll(client, resource);
     if (first)
-      return `the CustomResourceDefinition ${name} stays: somebody has created objects of this kind meanwhile, such as ${formatName(first.metadata)}`;
+      return `the CustomResourceDefinition ${name} stays, because objects of this kind were created during the scene, such as ${formatName(first.metadata)}`;
     await this.deleteUntilGone(CRD, name);
     return undefined;
   }
@@ -116,7 +116,7 @@ async function notOfOthers(
     manager === FIELD_MANAGER && operation === "Apply";
   if (!object || object.metadata.managedFields?.some(isOurs)) return object;
   throw new CommandError(
-    `the cluster has a ${resource.kind} ${name} from somebody else, and the scene would change it. Use another cluster.`,
+    `the cluster has a ${resource.kind} ${name} that Argosy did not apply, and the scene would change it. Use another cluster.`,
   );
 }
 

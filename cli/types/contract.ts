@@ -5,7 +5,7 @@ import { apiVersionOf, groupOf } from "../../runtime/base/objects";
 import { kindKey, kindOfKey } from "../../runtime/base/resource";
 import { isList, type Operator } from "../../runtime/cli";
 
-/** What the types of requests and answers depend on besides the CRD. */
+/** What the types of requests and answers depend on in addition to the CRD. */
 export interface ContractShape {
   /** The kind that is watched, as "apps/v1/Deployment". Undefined if the kind is the operator's own. */
   readonly watched?: string | undefined;

@@ -28,7 +28,7 @@ export interface StructField {
   readonly description?: string;
 }
 
-/** The names that every file of types has, besides those of its kind. */
+/** The names that every file of types has, in addition to those of its kind. */
 const OTHER_TYPES: ReadonlySet<string> = new Set([
   ...["Metadata", "Request", "Answer", "FinalizeAnswer", "Failure", "Reports", "Children", "Typed"],
   ...["KubernetesObject", "Record", "Readonly", "Due", "Used", "Error", "Reconciled", "Finalized"],

@@ -101,7 +101,7 @@ describe("argosy dev --debug", function () {
     assert.deepEqual((await api.get(object(kind, name)))["status"], UNTOUCHED);
   }
 
-  /** The entry of launch.json, which must be there. */
+  /** The entry of launch.json, which must exist. */
   function launchEntry(name: string): Record<string, unknown> | undefined {
     const text = readFileSync(path.join(folder, ".vscode/launch.json"), "utf8");
     const { configurations } = JSON.parse(text) as { configurations: Record<string, unknown>[] };
@@ -114,7 +114,7 @@ describe("argosy dev --debug", function () {
     await dev?.printed(/Run and Debug, "argosy: typed"/);
     assert.equal(launchEntry("argosy: typed")?.port, port);
     await api.apply(object("Typed", "watched"));
-    // It is not handled before a debugger is there, while another one is, though only one is handled at once.
+    // It is not handled before a debugger attaches, while another one is, although only one is handled at once.
     await api.apply(object("Typed", "other"));
     await ready("Typed", "other");
     await dev?.printed(/watched: the handler has a request\. It waits for a debugger/);

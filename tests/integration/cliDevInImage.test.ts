@@ -157,7 +157,7 @@ describe("argosy dev: a handler in its image", function () {
     await eventually(async () => assert.deepEqual(await processesNaming(folder), []));
   });
 
-  it("is there without being asked for where this machine has not its program, which is said", async () => {
+  it("is used without being asked for if this machine lacks its program, which is said", async () => {
     write("Program", "main.py", PROGRAM, {
       handler: { image: "shop/program:1", command: ["only-in-image", "main.py", "a b"] },
     });
@@ -198,7 +198,7 @@ describe("argosy dev: a handler in its image", function () {
     });
   });
 
-  it("is refused before anything is started where the engine is not running, and beside a debugger", async () => {
+  it("is refused before anything is started if the engine is not running, and with a debugger", async () => {
     write("Reading", "main.py", READING, { handler: "main.py" });
     const docker = path.join(folder, "bin", "docker");
     const complaint =

@@ -97,7 +97,7 @@ describe("argosy dev: kinds that the cluster does not serve", function () {
     assert.match(await withReady("bolted", "False"), /^KindMissing: .*Bolt \(kinds\.example\.com\/v1\)/);
   });
 
-  it("waits beside them for the kind that another operator watches, and says which one in which file", async () => {
+  it("waits next to them for the kind that another operator watches, and says which one in which file", async () => {
     await dev.printed(
       /looker\/operator\.yaml: watch names the kind Nut \(kinds\.example\.com\/v1\), which the cluster does not serve\./,
     );

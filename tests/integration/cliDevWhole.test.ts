@@ -184,7 +184,7 @@ describe("argosy dev shows the whole product", function () {
     });
     await kubectl("wait", "--for=condition=Ready", "pod/lazy", "--timeout=60s");
     assert.equal(await kubectl("get", "pvc/lazy", "-o", "jsonpath={.status.capacity.storage}"), "3Gi");
-    // As in a cluster: without a class, a claim waits for a volume that somebody makes.
+    // As in a cluster: without a class, a claim waits for a volume that a user makes.
     assert.equal(await kubectl("get", "pvc/static", "-o", "jsonpath={.status.phase}"), "Pending");
   });
 
@@ -242,10 +242,10 @@ describe("argosy dev shows the whole product", function () {
       text: "woken: Store default/woken\n",
     });
     await eventually(async () => assert.ok((await looks()) > before, "not asked"));
-    const absent = await post("store", sent.replace("woken", "nobody"), {}, "stock");
+    const absent = await post("store", sent.replace("woken", "missing"), {}, "stock");
     assert.deepEqual(absent, {
       status: 404,
-      text: "absent: an event of stock woke nothing: there is no Store default/nobody\n",
+      text: "absent: an event of stock woke nothing: there is no Store default/missing\n",
     });
     const refused = await post("store", JSON.stringify({ shop: "default" }), {}, "stock");
     assert.equal(refused.status, 422);

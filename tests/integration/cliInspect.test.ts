@@ -193,7 +193,7 @@ describe("the commands that look at a cluster", function () {
       },
     });
     assert.equal(workflow.metadata.labels?.["workflows.argoproj.io/controller-instanceid"], INSTANCE_ID);
-    // Nobody is there to run it.
+    // No controller runs it.
     assert.match(
       await argosy(1, "replay", "inspected-resubmitted", "--timeout", "1"),
       /This did not happen within 1 s: the end of the run inspected-again-/,
@@ -249,8 +249,8 @@ describe("the commands that look at a cluster", function () {
 
   it("say what is not there", async () => {
     assert.match(
-      await argosy(1, "explain", `${kind()}/nobody`),
-      /^There is no \w+ .*\/nobody in this cluster\./,
+      await argosy(1, "explain", `${kind()}/missing`),
+      /^There is no \w+ .*\/missing in this cluster\./,
     );
     assert.match(await argosy(2, "explain", "nonsense/a"), /The cluster has no kind "nonsense"/);
     assert.match(
@@ -259,8 +259,8 @@ describe("the commands that look at a cluster", function () {
     );
     assert.match(await argosy(1, "replay", "nothing"), /There is no run nothing in this cluster/);
     assert.match(
-      await argosy(2, "logs", "nobody"),
-      /There is no operator nobody in this cluster\. Known operators: .*inspected/,
+      await argosy(2, "logs", "missing"),
+      /There is no operator missing in this cluster\. Known operators: .*inspected/,
     );
     assert.match(await argosy(1, "logs", "inspected"), /The operator inspected has no pod in the namespace/);
   });
@@ -318,7 +318,7 @@ describe("the commands that look at a cluster", function () {
     }
   });
 
-  it("examine the cluster: a binding that somebody deleted", async () => {
+  it("examine the cluster: a binding that a user deleted", async () => {
     const { operator, runnerNamespace: namespace } = bench.operator;
     const definition = deployedDefinition(operator, namespace);
     const labels = { ...definition.metadata.labels, "app.kubernetes.io/version": ARGOSY_VERSION };

@@ -186,7 +186,7 @@ describe("argosy record", function () {
     for (const value of [PASSWORD, base64(PASSWORD)]) assert.ok(!text.includes(value), value);
   });
 
-  it("leaves a file alone that is there, unless it is told to overwrite it", async () => {
+  it("leaves an existing file alone, unless it is told to overwrite it", async () => {
     await bench.applied("live");
     await record(0, named("live"));
     const before = readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8");

@@ -83,9 +83,9 @@ describe("argosy rollout", function () {
     assert.match(await argosy(1, "resume", "rolled-too"), /has not halted/);
     await argosy(0, "resume");
     assert.match(await argosy(0, "status", "rolled"), /the new version is asked about its first objects/);
-    assert.match(await argosy(1, "undo", "nobody"), /There is no operator nobody/);
+    assert.match(await argosy(1, "undo", "missing"), /There is no operator missing/);
     assert.match(await argosy(2, "stop"), /stop is none of status, resume, undo/);
-    // What somebody has changed by hand is no state.
+    // A text that was changed by hand is no state.
     await says(operator, rolloutText(HALTED).replace("first", "done"));
     assert.match(await argosy(1, "resume", "rolled"), /No staged roll-out has halted/);
   });
@@ -117,7 +117,7 @@ describe("argosy rollout", function () {
 
   const engine = () => buildEngineFiles("rolled", namespace, { "engine.js": "//" });
 
-  /** A version of the operator, as Pulumi deploys it. Nobody but the test makes the ReplicaSet. */
+  /** A version of the operator, as Pulumi deploys it. Only the test makes the ReplicaSet. */
   async function deploy(hash: string, content: string): Promise<Manifest> {
     const folder = writeFolder({});
     addFiles(folder, { "main.py": content });

@@ -116,7 +116,7 @@ describe("npm start", function () {
       await assertNothingIsLeft();
     });
 
-    it("is not played beside a process that works for the operator: it would take the rights of that one", async () => {
+    it("is not played while another process works for the operator: it would take that one's rights", async () => {
       const lease = builtIn("coordination.k8s.io/v1", "Lease");
       const metadata = { name: "argosy-argosy.memcached", namespace: "default" };
       const spec = { holderIdentity: "dev", leaseDurationSeconds: 15, renewTime: microTimeOf(new Date()) };
@@ -131,7 +131,7 @@ describe("npm start", function () {
       await client.delete(lease, metadata);
     });
 
-    it("leaves the CRD that it has made if somebody has made objects of it meanwhile", async () => {
+    it("leaves the CRD that it has made if a user has made objects of it during the scene", async () => {
       const scene = start("--kubeconfig", controlPlane.kubeconfig);
       await scene.printed(/they become ready/);
       const apiVersion = "cache.example.com/v1alpha1";
@@ -148,7 +148,7 @@ describe("npm start", function () {
       );
     });
 
-    it("does not touch a ClusterRole that is somebody else's, as of an operator of that name with runs in pods", async () => {
+    it("does not touch a ClusterRole of another client, as of an operator of that name with runs in pods", async () => {
       const role = builtIn("rbac.authorization.k8s.io/v1", "ClusterRole");
       const metadata = { name: "argosy.memcached-runner" };
       const rules = [{ apiGroups: ["shop.example.com"], resources: ["memcacheds"], verbs: ["get"] }];
@@ -156,13 +156,13 @@ describe("npm start", function () {
       const scene = start("--kubeconfig", controlPlane.kubeconfig);
       assert.equal(await scene.ended(), 1);
       assert.deepEqual((await client.get(role, metadata))?.["rules"], rules);
-      assert.match(scene.stderr, /ClusterRole argosy\.memcached-runner from somebody else/);
+      assert.match(scene.stderr, /ClusterRole argosy\.memcached-runner that Argosy did not apply/);
       assert.deepEqual(await scenesNamespaces(), []);
       assert.equal(await client.get(CRD, { name: "memcacheds.cache.example.com" }), undefined);
       await client.delete(role, metadata);
     });
 
-    it("does not touch a CRD that is somebody else's", async () => {
+    it("does not touch a CRD of another client", async () => {
       await client.create(CRD, {
         apiVersion: CRD.apiVersion,
         kind: CRD.kind,
@@ -178,7 +178,7 @@ describe("npm start", function () {
       });
       const scene = start("--kubeconfig", controlPlane.kubeconfig);
       assert.equal(await scene.ended(), 1);
-      assert.match(scene.stderr, /memcacheds\.cache\.example\.com from somebody else/);
+      assert.match(scene.stderr, /memcacheds\.cache\.example\.com that Argosy did not apply/);
       assert.deepEqual(await scenesNamespaces(), []);
     });
   });

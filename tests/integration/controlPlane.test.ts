@@ -84,7 +84,7 @@ describe("the embedded control plane", function () {
   });
 
   it("enforces RBAC", async () => {
-    const refused = kubectl(controlPlane, "get", "pods", "--as=somebody");
+    const refused = kubectl(controlPlane, "get", "pods", "--as=a-user");
     await assert.rejects(refused, /forbidden/i);
   });
 
@@ -121,7 +121,7 @@ describe("the embedded control plane", function () {
 
   it("notices that another process has taken a port", async () => {
     const ports = portsFrom(await freePorts(6));
-    // A connection that nobody reads would outlive its other end.
+    // A connection that is not read would outlive its other end.
     const thief = createServer((socket) => socket.destroy()).listen(ports.etcd, "127.0.0.1");
     await once(thief, "listening");
     const directory = await realpath(await mkdtemp(join(tmpdir(), "argosy-cluster-")));

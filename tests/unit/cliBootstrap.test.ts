@@ -162,7 +162,7 @@ describe("cli: bootstrap", () => {
     assert.equal(npmCalls(), 0);
   });
 
-  it("leaves packages alone that somebody has linked, whatever the lock file says", () => {
+  it("leaves packages alone that the user has linked, whatever the lock file says", () => {
     mkdirSync(path.join(root, "elsewhere/tsx"), { recursive: true });
     addFiles(root, { "elsewhere/tsx/cjs.js": "" });
     symlinkSync(path.join(root, "elsewhere"), path.join(root, "node_modules"));

@@ -4,7 +4,7 @@ import { main } from "../../cli/argosy";
 import { widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
-describe("a command for one operator, beside a broken one", () => {
+describe("a command for one operator, next to a broken one", () => {
   let root: string;
   beforeEach(() => {
     root = writeFolder({

@@ -229,7 +229,7 @@ describe("argosy dev, of several operators", () => {
     assert.equal(workshop.running[0]?.operator.concurrency, 2);
   });
 
-  it("starts one whose interpreter was missing as soon as it is there, without an edit, and says it once", async () => {
+  it("starts one whose interpreter was missing as soon as it is installed, without an edit, and reports it once", async () => {
     refusals.set("one", new Error("python3 is not on the PATH"));
     await workshop.open();
     assert.deepEqual(running(), ["two"]);

@@ -214,7 +214,7 @@ describe("a field that is made of Secrets", () => {
     const one = child("a", { data, list });
     const other = child("a", { data: { ...data, url: "c" }, list: [list[0], { key: "2" }] });
     const isMade = new SecretMade([other]).fieldsOf(one);
-    // Somebody else may have put an entry before it.
+    // Another client may have put an entry before it.
     for (const path of [".data.url", ".data.url.deeper", ".data", ".list", ".list[7].key"])
       assert.ok(isMade(path), path);
     for (const path of [".data.kept", ".data.urls", ".list[1].host", ".metadata"])

@@ -42,7 +42,7 @@ describe("cli: the account of a handler with rules", () => {
     return account;
   }
 
-  it("is the handler's own, in files that nobody else may read, beside a kubeconfig", async () => {
+  it("is the handler's own, in files that no other user may read, next to a kubeconfig", async () => {
     const { folder, env } = await open();
     assert.equal(api.calls[0]?.path, "/api/v1/namespaces/argosy/serviceaccounts/cache-handler/token");
     assert.deepEqual(readdirSync(folder).sort(), ["ca.crt", "kubeconfig", "namespace", "token"]);

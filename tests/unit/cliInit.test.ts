@@ -170,7 +170,7 @@ describe("argosy init", () => {
     assert.deepEqual(filesIn(within("full")), ["index.ts", "note.txt"]);
   });
 
-  it("adds with --force what is missing, and keeps what is there", async () => {
+  it("adds with --force what is missing, and keeps what exists", async () => {
     mkdirSync(within("full/handlers/cache"), { recursive: true });
     const { result, stdout } = await init(within("full"), "--force");
     assert.equal(result, 0);

@@ -281,7 +281,7 @@ describe("argosy new", function () {
     );
   });
 
-  it("in bash ends when jq fails, so that nobody waits for an answer", async () => {
+  it("in bash ends when jq fails, so that the engine does not wait for an answer", async () => {
     await run("new", "shop.example.com/Cache", "size:int", "--language", "bash");
     const program = readFileSync(within("cache/main.sh"), "utf8");
     addFiles(root, { "handlers/cache/main.sh": program.replace(".object.metadata.name", '"x" | error') });
@@ -290,7 +290,7 @@ describe("argosy new", function () {
     assert.match(failing.stdout, /ended with exit code 5[\s\S]*jq: error/);
   });
 
-  it("gives the CRD these fields, and those that must be there", async () => {
+  it("gives the CRD these fields, and says which are required", async () => {
     await run("new", "shop.example.com/Policy", ...FIELDS, "--cluster", "--name", "rules");
     const [operator] = loadOperators(within(""));
     assert.equal(operator?.name, "rules");

@@ -47,7 +47,7 @@ describe("cli: new files of a command", () => {
     });
   }
 
-  it("leave the files that were there, if they could not be written", async () => {
+  it("leave existing files, if they could not be written", async () => {
     const place = path.join(root, "new");
     mkdirSync(place);
     fs.writeFileSync(path.join(place, "index.ts"), "mine");

@@ -67,7 +67,7 @@ describe("cli: a user's file that a command rewrites", () => {
     assert.equal(readFileSync(definition(), "utf8"), "crd: a");
   });
 
-  it("can be read by nobody else at any time if it is private", () => {
+  it("can be read by no other user at any time if it is private", () => {
     chmodSync(definition(), 0o600);
     const modes: number[] = [];
     const write = fs.writeFileSync;

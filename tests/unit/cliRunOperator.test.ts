@@ -37,8 +37,8 @@ describe("cli: a handler's environment", () => {
   });
 });
 
-describe("cli: what a handler writes while nobody asks", () => {
-  it("is told, and what it writes during a request is left to the report", async () => {
+describe("cli: what a handler writes between requests", () => {
+  it("is printed, and what it writes during a request is left to the report", async () => {
     const stray: string[] = [];
     const command = [
       "sh",

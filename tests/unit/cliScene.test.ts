@@ -43,18 +43,16 @@ describe("cli: the scene", () => {
 
   it("takes an error and a deadline for a step that does not hold", async () => {
     const fails = step("x", () => Promise.reject(new Error("refused")));
-    const late = step("y", () =>
-      until<string>(async () => undefined, { what: "it is there", deadlineMs: 0 }),
-    );
+    const late = step("y", () => until<string>(async () => undefined, { what: "it exists", deadlineMs: 0 }));
     assert.equal((await play(fails)).results[0]?.seen, "refused");
-    assert.equal((await play(late)).results[0]?.expected, "it is there");
+    assert.equal((await play(late)).results[0]?.expected, "it exists");
   });
 
-  it("gives up a question that nobody answers, when its time is over", async () => {
+  it("gives up a question without an answer when its time is over", async () => {
     const silent = step("z", () =>
-      until<string>(() => new Promise(() => {}), { what: "it is there", deadlineMs: 20 }),
+      until<string>(() => new Promise(() => {}), { what: "it exists", deadlineMs: 20 }),
     );
-    assert.equal((await play(silent)).results[0]?.expected, "it is there");
+    assert.equal((await play(silent)).results[0]?.expected, "it exists");
   });
 
   it("fails where a step was not played, though none failed", async () => {

@@ -18,7 +18,7 @@ describe("argosy test --watch", () => {
     });
   });
 
-  /** Tells in a file beside the operators each time that it is asked. */
+  /** Adds to a file next to the operators each time that it is asked. */
   function handler(status: number): string {
     return `import { appendFileSync } from "node:fs";
 export function reconcile() {

@@ -232,7 +232,7 @@ print(json.dumps([sorted(t.WidgetSpec.__required_keys__), sorted(t.WidgetSpec.__
     assert.match((await run("--language", "ruby")).stderr, /there are types for python and typescript/);
   });
 
-  it("leave out a program that nobody named, and are written for the others", async () => {
+  it("leave out a program that was not named, and are written for the others", async () => {
     write(widgetDefinition.handler, { "main.py": "" });
     addFiles(root, {
       "handlers/yard/crd.yaml": widgetCrd(

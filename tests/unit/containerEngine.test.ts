@@ -90,7 +90,7 @@ describe("cli: the image of a handler", () => {
     );
   });
 
-  it("is not asked of a registry where it is there", async () => {
+  it("is not asked of a registry if it exists locally", async () => {
     await images.ensure("python:3");
     assert.deepEqual([calls, pulled], [["image inspect python:3"], []]);
   });
@@ -102,7 +102,7 @@ describe("cli: the image of a handler", () => {
     assert.deepEqual(pulled, ["python:3"]);
   });
 
-  it("is not pulled again at once where that failed, but looked for: somebody may have built it", async () => {
+  it("is not pulled again at once after that failed, but looked for: the user may have built it", async () => {
     answers = { image: { code: 1 }, pull: { code: 1, complaint: "manifest unknown" } };
     await assert.rejects(images.ensure("python:3"), ContainerEngineError);
     await assert.rejects(images.ensure("python:3"), ContainerEngineError);

@@ -147,7 +147,7 @@ describe("downloading the control plane's programs", () => {
     await assertNothingLeft();
   });
 
-  it("is possible where the file is there, and not where it is not", async () => {
+  it("is possible if the file exists, and not otherwise", async () => {
     answer = (incoming, outgoing) => outgoing.writeHead(incoming.method === "HEAD" ? 200 : 500).end();
     assert.equal(await whyNoDownload(url), undefined);
     answer = (_incoming, outgoing) => outgoing.writeHead(403).end();

@@ -60,7 +60,7 @@ describe("providing the control plane's programs", () => {
     }
   }
 
-  it("asks neither the network nor Go when all are there", async () => {
+  it("asks neither the network nor Go if the cache has them all", async () => {
     await putInCache(programNames);
     const never = (): never => assert.fail("asked");
     const paths = await providePrograms({ report, cache, offline: never, go: never });

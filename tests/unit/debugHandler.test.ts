@@ -124,7 +124,7 @@ describe("a debugged handler", function () {
     assert.match(notices.join("\n"), /the edit is applied after the answer that the debugger holds/);
   });
 
-  it("that is ended in the debugger fails its request alone, and is there again", async () => {
+  it("that is ended in the debugger fails its request alone, and is started again", async () => {
     const asked = statusOf("watched");
     const client = await attach(5);
     const stop = await client.stopped();

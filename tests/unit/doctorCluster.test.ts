@@ -46,13 +46,13 @@ describe("argosy doctor in a cluster", () => {
           state: "warning",
           seen: "is in the program, and was not found in this cluster",
           remedy:
-            "Deploy it with pulumi up, if this cluster should have it. If somebody deleted what was deployed before, run pulumi up --refresh.",
+            "Deploy it with pulumi up, if this cluster should have it. If what was deployed before has been deleted, run pulumi up --refresh.",
           operator: "press",
         },
       ],
     );
     assert.equal(found.filter(({ what }) => what === "operator cache").length, 1);
-    // One whose definition cannot be read is there.
+    // One whose definition cannot be read is deployed too.
     const strange = there("ConfigMap", "press", { data: {} });
     const [unread, ...others] = await about(clusterWith(deployed("cache"), strange), "operator press", [
       "press",
@@ -69,7 +69,7 @@ describe("argosy doctor in a cluster", () => {
     const [{ remedy } = {}] = found.filter(({ what }) => what === "operators");
     assert.match(
       remedy ?? "",
-      /^Deploy them with pulumi up, or .* argosy dev .*\. If somebody .*, run pulumi up --refresh\.$/,
+      /^Deploy them with pulumi up, or .* argosy dev .*\. If what .*, run pulumi up --refresh\.$/,
     );
   });
 

@@ -151,7 +151,7 @@ describe("argosy doctor and the parts of operators", function () {
       what: "event path argosy",
       state: "missing",
       seen: "has no Sensor argosy/argosy, so runners see changes only by their own watches",
-      remedy: "Run pulumi up --refresh. If somebody deleted the Sensor, pulumi up alone does not see that.",
+      remedy: "Run pulumi up --refresh. If the Sensor was deleted, pulumi up alone does not see that.",
       installation: "argosy",
       object: { apiVersion: "argoproj.io/v1alpha1", kind: "Sensor", namespace: "argosy", name: "argosy" },
     });

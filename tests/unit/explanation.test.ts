@@ -279,7 +279,7 @@ describe("an explanation", () => {
       "has no operator",
       { object: object({}, []), operators: [] },
       /No operator for Memcached is installed/,
-      /^Deploy one with pulumi up, .*\. If somebody deleted what was deployed before, run pulumi up --refresh\.$/,
+      /^Deploy one with pulumi up, .*\. If what was deployed before has been deleted, run pulumi up --refresh\.$/,
     ],
     [
       "has an operator that cannot be read",
@@ -288,7 +288,7 @@ describe("an explanation", () => {
       /^Use the command of that version: npx it$/,
     ],
     [
-      "is in a namespace that nobody looks after",
+      "is in a namespace that no operator watches",
       { operators: [{ ...OPERATOR, namespaces: ["team-a"] }] },
       /No operator handles it: memcached handles only the namespaces team-a/,
     ],
@@ -387,7 +387,10 @@ describe("an explanation", () => {
       assert.deepEqual(advice, ["Scale it up."]);
     }
     const withForeign = said([own, "backup.example.com/keep"], "Finalizing").summary;
-    assert.match(withForeign, new RegExp(`^It is being deleted, and ${unled}, and somebody unknown has not`));
+    assert.match(
+      withForeign,
+      new RegExp(`^It is being deleted, and ${unled}, and an unknown client has not`),
+    );
     // Another operator's finalizer does not wait for this one.
     const operators = [OPERATOR, { ...OPERATOR, name: "notify" }];
     assert.match(

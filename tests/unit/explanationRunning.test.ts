@@ -158,7 +158,7 @@ describe("an explanation where an operator is installed", () => {
       "is gone",
       [],
       ": the operator has no Deployment web-runner in ops",
-      /^Run pulumi up --refresh\. If somebody deleted/,
+      /^Run pulumi up --refresh\. If .* was deleted, /,
     ],
     [
       "is not ready",

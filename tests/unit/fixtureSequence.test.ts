@@ -80,12 +80,12 @@ describe("what a step observes", () => {
       named("ConfigMap", "settings"),
     ];
     const one = observedAfter(answered, desired(answered), NOTHING, kinds);
-    // The ConfigMap is ready as soon as it is there.
+    // The ConfigMap is ready as soon as it exists.
     assert.deepEqual(names(one.children), ["first", "settings"]);
     const ready = { ...one, children: one.children.map((each) => madeReady(each, kinds)) };
     const two = observedAfter(answered, desired(answered), ready, kinds);
     assert.deepEqual(names(two.children), ["second", "first", "settings"]);
-    // What is there stays, whatever becomes of the other.
+    // Existing children stay, whatever becomes of the other.
     const unready = { ...two, children: two.children.map(({ status: _, ...rest }) => rest) };
     const three = observedAfter(answered, desired(answered), unready, kinds);
     assert.deepEqual(names(three.children), ["second", "first", "settings"]);

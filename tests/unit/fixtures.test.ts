@@ -316,7 +316,7 @@ describe("runFixtures", () => {
       for (const [index, line] of differences.entries()) assert.match(result?.differences[index] ?? "", line);
     });
 
-  it("shows a child in a step that is there though the handler no longer returned it", async () => {
+  it("shows a child in a step that still exists although the handler no longer returned it", async () => {
     const steps = `steps:
   - expect: { status: { seen: [] } }
   - observed: { ConfigMap/old: { apiVersion: v1, kind: ConfigMap, metadata: { name: old } } }

@@ -90,7 +90,7 @@ export const reconcile = async () => ({ children: [], status: { data, modern, ol
       "main.js": 'import { load } from "dynamic";\nexport const reconcile = () => load("four");\n',
       "node_modules/dynamic/package.json": '{"name":"dynamic"}',
       "node_modules/dynamic/index.js": "exports.load = (name) => require(name);\n",
-      // On this machine it is there. In a cluster it is not.
+      // It exists on this machine. In a cluster it does not.
       "node_modules/four/index.js": "exports.four = 4;\n",
     });
     assert.match(

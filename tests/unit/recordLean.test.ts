@@ -53,7 +53,7 @@ const deployment: KubernetesObject = {
 };
 
 describe("what argosy record leaves of an object", () => {
-  it("lean: what somebody has set, and the status, without what the API server and Argosy count", () => {
+  it("lean: what a client has set, and the status, without what the API server and Argosy count", () => {
     assert.deepEqual(recorded(deployment, "lean", false), {
       apiVersion: "apps/v1",
       kind: "Deployment",

@@ -239,7 +239,7 @@ describe("render", () => {
       );
     }
 
-    it("what a program fails with where nobody awaits it", () =>
+    it("what a program fails with if it does not await it", () =>
       assert.rejects(
         render(() => void Promise.reject(new Error("lost on the way"))),
         /^Error: lost on the way$/,

@@ -126,7 +126,7 @@ describe("the command render", () => {
       },
     ));
 
-  it("can be read by somebody who stops early", () =>
+  it("can be read by a program that stops early", () =>
     edited(
       "index.ts",
       // More than a pipe holds, by a program that is soon loaded.

@@ -95,7 +95,7 @@ describe("a program of a user's own is rendered", () => {
     assert.deepEqual([status, stderr], [0, "rendered: 1 objects, 1 written, 0 removed\n"]);
   });
 
-  it("beside resources that only Pulumi makes, which it names", async () => {
+  it("next to resources that only Pulumi makes, which it names", async () => {
     const release = `new k8s.helm.v3.Release("argo", { chart: "argo-cd" });\n`;
     const { stderr, ...ended } = await renderHere(
       programOf({ "index.ts": IMPORT + release + configMap("1") }),

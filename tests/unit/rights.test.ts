@@ -120,10 +120,10 @@ describe("argosy rights", function () {
         verbs: ["create", "delete", "get", "list", "patch", "watch"],
       },
     );
-    const { result: wrong, stderr } = await argosy("nobody");
+    const { result: wrong, stderr } = await argosy("missing");
     assert.deepEqual(
       [wrong, stderr],
-      [2, "The program has no operator nobody. argosy rights shows every account.\n"],
+      [2, "The program has no operator missing. argosy rights shows every account.\n"],
     );
   });
 

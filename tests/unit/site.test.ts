@@ -135,7 +135,7 @@ describe("the pictures", () => {
 describe("the site", () => {
   it("has the anchors of GitHub", () => {
     assert.equal(anchorOf("Try again, replay, try out"), "try-again-replay-try-out");
-    assert.equal(anchorOf("Objects of somebody else's"), "objects-of-somebody-elses");
+    assert.equal(anchorOf("Another program's objects"), "another-programs-objects");
     assert.equal(anchorOf("1. Process"), "1-process");
     assert.equal(anchorOf("`a_b` and Ärger"), "a_b-and-ärger");
   });

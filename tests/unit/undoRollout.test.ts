@@ -149,7 +149,7 @@ describe("the undoing of a staged roll-out", () => {
       ],
       ["the files are too large", versions([large], now), /too large/],
       ["it is undone already", versions([old], undone), /the former version is back already/],
-      ["somebody has changed the files", versions([forged], now), /no longer has the former version/],
+      ["the files were changed by hand", versions([forged], now), /no longer has the former version/],
     ];
     for (const [why, given, message] of refusals) {
       assert.throws(() => undoOf(given), message, why);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DeadlineError, until } from "../../cli/common/until";
 
-const WHAT = { what: "it is there", pollMs: 1 };
+const WHAT = { what: "it exists", pollMs: 1 };
 
 describe("waiting until something is so", () => {
   it("gives the first answer that is neither undefined nor false, such as 0", async () => {
@@ -12,22 +12,22 @@ describe("waiting until something is so", () => {
   });
 
   it("asks again soon at first, and then ever less often, if it is told so", async () => {
-    const soon = { what: "it is there", firstPollMs: 1, pollMs: 600_000, deadlineMs: 600_000 };
+    const soon = { what: "it exists", firstPollMs: 1, pollMs: 600_000, deadlineMs: 600_000 };
     let asked = 0;
     assert.equal(await until(() => ++asked === 5, soon), true);
     assert.equal(asked, 5);
-    const seldom = { what: "it is there", firstPollMs: 1, pollMs: 2, deadlineMs: 600_000 };
+    const seldom = { what: "it exists", firstPollMs: 1, pollMs: 2, deadlineMs: 600_000 };
     assert.equal(await until(() => ++asked === 50, seldom), true);
   });
 
   it("ends at the deadline with what was missing at last", async () => {
     let asked = 0;
-    const what = () => `${asked} are there`;
+    const what = () => `${asked} exist`;
     await assert.rejects(
       until(() => ++asked > 1_000_000, { ...WHAT, what, deadlineMs: 20 }),
       (error) => {
         assert.ok(error instanceof DeadlineError);
-        assert.equal(error.what, `${asked} are there`);
+        assert.equal(error.what, `${asked} exist`);
         return asked > 1;
       },
     );

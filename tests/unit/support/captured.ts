@@ -1,4 +1,4 @@
-/** What a function gave, and what was printed meanwhile. */
+/** What a function returned, and what it printed. */
 export interface Captured<Result> {
   readonly result: Result;
   readonly stdout: string;

@@ -12,7 +12,7 @@ const KEPT = JSON.parse(
 
 /** How a property is tried. */
 export interface FuzzOptions {
-  /** So many times dearer than a call of a function: it is tried on so many inputs fewer. @default 1 */
+  /** How many times dearer it is than a call of a function: it is tried on that many fewer inputs. @default 1 */
   readonly cost?: number;
 }
 
