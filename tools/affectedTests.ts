@@ -135,7 +135,7 @@ function filesByFolder(files: Iterable<string>): ReadonlyMap<string, readonly st
 /** Files, and everything that these reach by their users. */
 function reachedFrom(start: readonly string[], { of }: FileUsers): Set<string> {
   const reached = new Set(start);
-  // The iteration over a set includes elements that are added meanwhile.
+  // The iteration over a set includes elements that are added during it.
   for (const file of reached) for (const user of of.get(file) ?? []) reached.add(user);
   return reached;
 }

@@ -44,7 +44,7 @@ export function build(folder: string): void {
   write("THIRD-PARTY-LICENSES", licencesOf(inputs, PACKAGE_FOLDER));
 }
 
-/** Python leaves compiled files beside a handler that has run. */
+/** Python leaves compiled files next to a handler that has run. */
 function isSource(file: string): boolean {
   return path.basename(file) !== "__pycache__";
 }

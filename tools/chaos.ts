@@ -36,7 +36,7 @@ interface Options {
 
 const HELP = `
 After each round of changes and faults all must become as it must be: every object observed at its newest generation, with
-exactly the children that its handler gives; what was deleted gone with its children; nothing of anybody else touched.
+exactly the children that its handler gives; what was deleted gone with its children; no object of another owner touched.
 The same seed makes the same plan, where the same faults can be had.
 
 It needs pulumi and the rights of an administrator, refuses a cluster where Argosy is installed, makes namespaces of its own

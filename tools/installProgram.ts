@@ -6,7 +6,7 @@ import { buildSync } from "esbuild";
 import { parse, stringify } from "yaml";
 import { PACKAGE_NAME } from "../components/package";
 
-/** The files of an installed program. Its handlers and its other stacks are beside them. */
+/** The files of an installed program. Its handlers and its other stacks are next to them. */
 const PROGRAM_FILES = [
   "index.js",
   "package.json",

@@ -72,7 +72,7 @@ export class Objects {
     const resource = await this.known(kind);
     const selection = { ...(namespace && { namespace }), ...(labelSelector && { labelSelector }) };
     if (!resource) return [];
-    // The kind was known, but its definition may have been deleted meanwhile.
+    // The kind was known, but its definition may have been deleted since then.
     return this.client.listAll(resource, selection).catch(ifRefused(404, []));
   }
 
@@ -90,7 +90,7 @@ export class Objects {
     const resource = await this.known(reference);
     if (!resource) return;
     const patch = { metadata: { finalizers: null } };
-    // The object may have been deleted meanwhile.
+    // The object may have been deleted since it was read.
     await this.client.mergePatch(resource, reference.metadata, patch).catch(() => undefined);
   }
 

@@ -44,8 +44,8 @@ interface RunNodeOptions {
 
 /**
  * Runs a script with this Node. The script writes to our output. If it has announced its end but does not exit, because it left
- * something running, it is killed and has failed, so that nobody waits for an existing result. The terminal sends Ctrl-C to the
- * script as well. We only make sure that we end after it.
+ * something running, it is killed and has failed: its result exists, and the caller need not wait longer. The terminal sends Ctrl-C
+ * to the script as well. We only make sure that we end after it.
  *
  * @param args the script and its arguments
  */

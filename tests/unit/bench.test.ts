@@ -124,7 +124,7 @@ describe("benchmark: processes", () => {
     assert.deepEqual(parseProc(status, stat), { pid: 12, parent: 1, residentKiB: 51200, cpuMs: 2250 });
   });
 
-  it("counts a process without memory of its own, or that has ended meanwhile, as 0", () => {
+  it("counts a process without memory of its own, or that has just ended, as 0", () => {
     assert.deepEqual(parseProc("Pid:\t3\nPPid:\t2\n", ""), { pid: 3, parent: 2, residentKiB: 0, cpuMs: 0 });
   });
 
@@ -144,7 +144,7 @@ describe("benchmark: processes", () => {
     ]);
   });
 
-  it("sums over a process, its children and theirs, and nobody else", () => {
+  it("sums over a process and its descendants, and no other process", () => {
     const processes = [
       { pid: 10, parent: 1, residentKiB: 1, cpuMs: 10 },
       { pid: 11, parent: 10, residentKiB: 2, cpuMs: 20 },

@@ -56,7 +56,7 @@ describe("the oracle of a chaos run", () => {
     assert.match(others[0] ?? "", /ConfigMap here\/o-1-0 is left over from a deleted object/);
   });
 
-  it("tells one that was deleted and is there", () => {
+  it("reports one that was deleted and still exists", () => {
     const { model, snapshot } = world();
     model.deleted("o-1");
     assert.match(told(model, snapshot)[0] ?? "", /it was deleted, but still exists/);
@@ -83,7 +83,7 @@ describe("the oracle of a chaos run", () => {
     assert.equal(told(model, snapshot).length, 6);
   });
 
-  it("tells what another controller has made where it is changed or gone, as long as its owner is there", () => {
+  it("reports an object of another controller that is changed or gone, as long as its owner exists", () => {
     const { model, snapshot, object } = world();
     const ownerReferences = [
       { apiVersion: "example.com/v1", kind: "Thing", name: "o-1", uid: "u1", controller: true },
@@ -111,7 +111,7 @@ describe("the oracle of a chaos run", () => {
     assert.deepEqual(told(model, { ...snapshot, objects: [], children: [], foreigners: [theirs] }), []);
   });
 
-  it("tells a child that somebody else has scaled, and that is not so any more, as long as it is the same one", () => {
+  it("reports a child that another client has scaled and that is no longer so, as long as it is the same one", () => {
     const { model, snapshot, children } = world();
     const [first, ...others] = children;
     assert.ok(first);
@@ -119,7 +119,7 @@ describe("the oracle of a chaos run", () => {
     model.scaled(first.metadata.uid, "9-4");
     assert.deepEqual(told(model, { ...snapshot, children: [scaled, ...others] }), []);
     assert.deepEqual(told(model, snapshot), [
-      "o-1: ConfigMap here/o-1-0 was scaled to 9-4 by somebody else, but is not scaled",
+      "o-1: ConfigMap here/o-1-0 was scaled to 9-4 by another client, but is not scaled",
     ]);
     const again = { ...first, metadata: { ...first.metadata, uid: "another" } };
     assert.deepEqual(told(model, { ...snapshot, children: [again, ...others] }), []);
@@ -144,7 +144,7 @@ describe("the oracle of a chaos run", () => {
     ]);
   });
 
-  it("tells what is nobody's business and was touched", () => {
+  it("reports an object that had to stay untouched and did not", () => {
     const { model, snapshot } = world();
     const touched = { ...BYSTANDER, metadata: { ...BYSTANDER.metadata, resourceVersion: "2" } };
     assert.match(
@@ -157,10 +157,10 @@ describe("the oracle of a chaos run", () => {
     );
   });
 
-  it("tells somebody else's condition that is gone", () => {
+  it("reports another client's condition that is gone", () => {
     const { model, snapshot } = world();
     model.marked("o-1");
-    assert.deepEqual(told(model, snapshot), ["o-1: somebody else's condition was removed"]);
+    assert.deepEqual(told(model, snapshot), ["o-1: another client's condition was removed"]);
   });
 
   it("tells an id that stands for two states of an object", () => {

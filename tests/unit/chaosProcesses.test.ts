@@ -68,7 +68,7 @@ describe("a process of a control plane", () => {
     }
   });
 
-  it("is killed, and started again as it was where nobody else does", async () => {
+  it("is killed, and started again as it was unless it already runs", async () => {
     const start = await killControlPlane(program);
     assert.throws(() => controlPlaneProcess(program));
     await start();

@@ -20,7 +20,7 @@ const NODE_OF_POD = `v${IMAGES.engine.tag.split("-", 1)[0]}`;
  * Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children.
  * @param announcement a line that it prints in addition
  * @param options the limit of the runner's container. Default: that of the program.
- * @param programMark what tells this program from others, for an operator with `ask: changed`. Default: nobody knows
+ * @param programMark what tells this program from others, for an operator with `ask: changed`. Default: unknown
  */
 export function createArgosyPeer(
   operator: Operator,

@@ -61,7 +61,7 @@ export class Greetings {
     );
   }
 
-  /** Creates objects until there are so many. */
+  /** Creates objects until there are `size` of them. */
   async growTo(size: number): Promise<void> {
     const createInTurn = async (): Promise<void> => {
       while (this.size < size) {

@@ -38,7 +38,7 @@ export function startOperator(command: OperatorCommand): RunningPeer {
       if (!stopping) reject(new Error(`the operator ended by itself (${signal ?? `exit code ${code}`})`));
     });
   });
-  failed.catch(() => {}); // the caller that waits for the operator sees it; nobody need to
+  failed.catch(() => {}); // a caller that awaits the operator sees it, and there may be none
 
   return {
     memoryMiB: async () => (await useOfTree(child.pid ?? Number.NaN)).residentKiB / 1024,

@@ -62,7 +62,7 @@ export function sumTree(processes: readonly Process[], root: number): Use {
 }
 
 /**
- * Reads a `/proc/<pid>/status` and the `/proc/<pid>/stat` beside it. Kernel threads and zombies have no memory. The CPU time of
+ * Reads a `/proc/<pid>/status` and the `/proc/<pid>/stat` next to it. Kernel threads and zombies have no memory. The CPU time of
  * children that have ended counts for their parent.
  * @see https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
  */

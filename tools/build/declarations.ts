@@ -53,7 +53,7 @@ function searchOf(usersOf: UsageEvaluator["nodesParentsMap"]): (user: Name) => R
     const there = known.get(user);
     if (there) return there;
     const found = new Set([user]);
-    // The iteration over a set includes elements that are added meanwhile.
+    // The iteration over a set includes elements that are added during it.
     for (const each of found) for (const used of uses.get(each) ?? []) found.add(used);
     known.set(user, found);
     return found;

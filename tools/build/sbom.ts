@@ -8,7 +8,7 @@ import type { Bundle } from "../build";
 import { PACKAGE_FOLDER } from "../packageFolder";
 import { packagesOf } from "./packagesOf";
 
-/** A part, or the subject. What `npm sbom` says besides is kept as it is. */
+/** A part, or the subject. Other fields from `npm sbom` are kept as they are. */
 interface Component {
   readonly "bom-ref": string;
   readonly name: string;

@@ -19,7 +19,7 @@ async function post(url: string, body: unknown): Promise<Answer> {
   const signal = AbortSignal.timeout(10_000);
   const response = await fetch(url, { method: "POST", body: JSON.stringify(body), signal });
   const answer = (await response.json()) as Answer;
-  // Somebody else has compacted etcd already.
+  // Another client has already compacted etcd.
   if (response.ok || /has been compacted/.test(answer.message ?? "")) return answer;
   throw new Error(`${url}: ${answer.message ?? response.status}`);
 }

@@ -39,7 +39,7 @@ const VERBS: Readonly<Record<Exclude<Verb, "create">, number>> = {
   deleteChild: 10,
 };
 
-/** How many rounds in ten have a second fault beside the first. */
+/** The share of rounds with a second fault in addition to the first. */
 const TWO_FAULTS = 0.3;
 
 /** Makes a plan: the same for the same options. */

@@ -8,9 +8,9 @@ export interface Ground {
   readonly client: KubernetesClient;
   /** The custom resources. */
   readonly resource: Resource;
-  /** The namespace of the custom resources. Nobody else uses it. */
+  /** The namespace of the custom resources. Nothing else uses it. */
   readonly namespace: string;
-  /** Another namespace, for children that owner references cannot cover. Nobody else uses it either. */
+  /** Another namespace, for children that owner references cannot cover. Nothing else uses it either. */
   readonly far: string;
 }
 

@@ -7,7 +7,7 @@ export interface Happening {
 /** How many of an object's changes are told. */
 const MOST_CHANGES = 6;
 
-/** The changes of every object, and the faults meanwhile, so that one can find out why an object is lost. */
+/** The changes of every object, and the faults between them, which show why an object was lost. */
 export class History {
   private readonly startedAt = performance.now();
   private readonly changes = new Map<string, Happening[]>();

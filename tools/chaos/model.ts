@@ -5,7 +5,7 @@ import type { ChaosSpec, Trouble, Wish } from "./spec";
 /** The expected state of one object. */
 export interface Expected {
   readonly spec: ChaosSpec;
-  /** Whether somebody else has put a condition into its status. */
+  /** Whether another client has put a condition into its status. */
   readonly foreignCondition: boolean;
 }
 
@@ -23,7 +23,7 @@ export class Model {
   private readonly broken: Violation[] = [];
   /** The version of the handler's files. */
   version = 1;
-  /** Objects that nobody may touch, as they were created. */
+  /** Objects that must stay untouched, as they were created. */
   bystanders: readonly KubernetesObject[] = [];
 
   constructor(
@@ -81,7 +81,7 @@ export class Model {
     return this.scalings.get(uid);
   }
 
-  /** Records that an object was deleted without its dependents, so that nobody controls these any more. */
+  /** Records that an object was deleted without its dependents, so that these have no controller any more. */
   released(ownerUid: string): void {
     this.others = this.others.filter((other) => !isControlledBy(other, ownerUid));
   }

@@ -96,7 +96,7 @@ function differencesOf(
     );
   }
   if (foreignCondition && !conditions.some(({ type }) => type === FOREIGN_CONDITION)) {
-    what.push("somebody else's condition was removed");
+    what.push("another client's condition was removed");
   }
   if (!effects.has(`${uid}/${generation}`))
     what.push(`there was no effect outside for generation ${generation}`);
@@ -145,7 +145,7 @@ function unscaled(model: Model, children: readonly KubernetesObject[]): Differen
     const wanted = model.scalingOf(child.metadata.uid);
     const is = (child["data"] as JsonObject | undefined)?.[SCALED];
     if (wanted === undefined || is === wanted) return [];
-    const what = `${keyOf(child)} was scaled to ${wanted} by somebody else, but is ${is ?? "not scaled"}`;
+    const what = `${keyOf(child)} was scaled to ${wanted} by another client, but is ${is ?? "not scaled"}`;
     return [{ object: labelOf(child), what }];
   });
 }

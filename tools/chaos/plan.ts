@@ -1,6 +1,6 @@
 import type { Wish } from "./spec";
 
-/** A change that a user, or somebody else, makes to an object or its children. */
+/** A change that a user, or another client, makes to an object or its children. */
 export type Change =
   | { readonly verb: "create" | "recreate"; readonly object: string; readonly wish: Wish }
   /** With server-side apply. */
@@ -42,7 +42,7 @@ export interface PlannedFault {
   readonly pick: number;
 }
 
-/** Some changes, with faults meanwhile. After each round there are no changes for a while. */
+/** Some changes, with faults during them. After each round there are no changes for a while. */
 export interface Round {
   readonly changes: readonly Change[];
   readonly faults: readonly PlannedFault[];

@@ -10,7 +10,7 @@ import { NotYetError, persist } from "./persist";
 import { type Change, describeChange } from "./plan";
 import type { ChaosSpec, Trouble, Wish } from "./spec";
 
-/** The type of somebody else's condition. */
+/** The type of another client's condition. */
 export const FOREIGN_CONDITION = "example.com/Foreign";
 
 const USER = "chaos-user";
@@ -258,7 +258,7 @@ export class Player {
     await this.persist(() => client.apply(resource, manifest, options));
   }
 
-  /** Changes or deletes a child as somebody else. The child may not exist yet, or no longer exist. */
+  /** Changes or deletes a child as another client. The child may not exist yet, or no longer exist. */
   private async touchChild(object: string, pick: number, verb: "editChild" | "deleteChild"): Promise<void> {
     const { ground, model } = this.options;
     const children = model.childrenOf(object);
@@ -281,7 +281,7 @@ export class Player {
     });
   }
 
-  /** Changes a child back many times in a row, like somebody who wants other values. */
+  /** Changes a child back many times in a row, like a client that wants other values. */
   private async contest(object: string, pick: number): Promise<void> {
     for (let time = 0; time < CONTESTS; time++) {
       await this.touchChild(object, pick, "editChild");

@@ -11,7 +11,7 @@ export interface Snapshot {
   readonly children: readonly KubernetesObject[];
   /** The present objects that other controllers have created as dependents of the custom resources. */
   readonly foreigners: readonly KubernetesObject[];
-  /** The present objects that nobody may touch. */
+  /** The present objects that must stay untouched. */
   readonly bystanders: readonly KubernetesObject[];
 }
 
@@ -43,7 +43,7 @@ export async function takeSnapshot({ client, resource, namespace, far }: Ground)
 }
 
 /**
- * Creates objects of every kind that nobody may touch. Some of them look as if they belonged to an operator, because of its
+ * Creates objects of every kind that must stay untouched. Some of them look as if they belonged to an operator, because of its
  * labels or because their names begin with that of an object. One is a paused custom resource.
  * @param operator the operator that they seem to belong to
  */

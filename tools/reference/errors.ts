@@ -6,7 +6,7 @@ const INTRODUCTION = `# Errors
 Each failure has a code: one word, the same in the Ready condition, in the Event, in the recorded run and in the metrics.
 \`argosy errors CODE\` prints the row of a code. A handler's own conditions and Events have reasons of its own, which are not here.
 
-The message beside the code names the object, the field and the API server's own words. Problems of files begin with
+The message next to the code names the object, the field and the API server's own words. Problems of files begin with
 \`FILE:LINE:COLUMN\`. \`argosy explain\` shows which code an object has, and the handler's last words.
 `;
 

@@ -35,7 +35,7 @@ export function fixturesPage(): string {
   return [FIXTURES, ...sectionsOf(sources, parts, "field")].join("\n");
 }
 
-/** What a fixture has besides what its file says. */
+/** The fields of a fixture that its file does not contain. */
 const NOT_IN_THE_FILE = ["name", "place"];
 
 function sectionsOf(sources: Sources, parts: Parts, column: string): string[] {

@@ -41,7 +41,7 @@ const OF_OBJECTS: readonly Limit[] = [
   [
     "runs of one object",
     `one at a time, of its newest state; ${RUN_RATE.burst} in a row, then ${1000 / RUN_RATE.refillMs} a second`,
-    "changes meanwhile lead to one more run",
+    "changes during a run lead to one more run",
   ],
   [
     "objects and children kept by a runner",

@@ -4,7 +4,7 @@ import path from "node:path";
 import { version } from "../../package.json";
 import { PACKAGE_FOLDER } from "../packageFolder";
 
-/** How a program is made with a clone. Its package is in no registry, so it lies beside the program as a tarball. */
+/** How a program is made with a clone. Its package is in no registry, so it lies next to the program as a tarball. */
 export const WITH_A_CLONE = `git clone https://github.com/argosy-dev/argosy
 cd argosy
 npm ci

@@ -108,8 +108,8 @@ export class Installation {
   }
 
   /**
-   * Removes the finalizers of an object. For a namespace, these are the finalizers of objects in it that nobody finalizes any
-   * more.
+   * Removes the finalizers of an object. For a namespace, these are the finalizers of objects in it that no controller finalizes
+   * any more.
    */
   private async release(reference: Reference): Promise<void> {
     if (reference.kind !== "Namespace") return this.objects.release(reference);

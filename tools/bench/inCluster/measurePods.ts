@@ -31,7 +31,7 @@ export async function measurePods(objects: Objects, signal: AbortSignal): Promis
   }
 }
 
-/** Whether all of these pods were measured since the earlier reading. Pods that have ended meanwhile do not count. */
+/** Whether all of these pods were measured since the earlier reading. Pods that have ended since then do not count. */
 export function isFresh(
   earlier: readonly PodStats[],
   later: readonly PodStats[],

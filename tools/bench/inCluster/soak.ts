@@ -116,7 +116,7 @@ async function applyLoad({ cluster, minutes, perSecond, progress, signal }: Soak
     const passage = pass(`soak-${index}`);
     passage.catch(() => undefined); // awaited at the end
     passages.push(passage);
-    // Not before its Deployment was seen, because nobody would create one afterwards.
+    // Not before its Deployment was seen, because it would not be created afterwards.
     const remove = () => cluster.delete(`soak-${index - alive}`).catch(() => failedCalls++);
     passages[index - alive]?.then(remove, () => undefined);
     const minute = (index + 1) / (60 * perSecond);

@@ -25,7 +25,7 @@ export type MomentName =
   /** A watch showed the Deployment. */
   | "seen";
 
-/** The time of each moment, in milliseconds since the epoch. Moments that nobody reported are missing. */
+/** The time of each moment, in milliseconds since the epoch. Moments that were not reported are missing. */
 export type Moments = Readonly<Partial<Record<MomentName, number>>> & {
   /** How long the handler took, in milliseconds. */
   readonly handlerMs?: number;

@@ -57,7 +57,8 @@ export class Administrator extends Objects {
     };
     let owner = ownerOf(pod);
     if (owner?.kind === RESOURCES.replicaSet.kind) owner = ownerOf(await this.find(owner));
-    if (!owner || !SCALABLE.includes(owner.kind)) throw new Error(`nobody replaces pod ${metadata.name}`);
+    if (!owner || !SCALABLE.includes(owner.kind))
+      throw new Error(`no controller replaces pod ${metadata.name}`);
     const { replicas = 1 } = ((await this.find(owner))?.["spec"] ?? {}) as { replicas?: number };
     return { ...owner, replicas };
   }

@@ -7,7 +7,7 @@ export interface StackPlace {
   readonly state: string;
 }
 
-/** The stack of a copy of the program, its state in files beside it. */
+/** The stack of a copy of the program, its state in files next to it. */
 export class FileStack {
   /** The environment of `pulumi` for this stack. */
   protected readonly environment: Readonly<Record<string, string>>;

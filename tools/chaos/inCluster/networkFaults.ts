@@ -58,7 +58,7 @@ export const cutOnNode: Cut = async (pod, addresses) => {
     }
   };
   await filter("-I");
-  // If the pod was deleted meanwhile, its network no longer exists.
+  // If the pod was deleted during the fault, its network no longer exists.
   return () => filter("-D").catch(() => {});
 };
 

@@ -79,7 +79,7 @@ async function killProgram(pods: Pods, program: string): Promise<undefined> {
   return undefined;
 }
 
-/** The process that watches is frozen; meanwhile the API server starts again, and etcd forgets all but the newest state. */
+/** While the process that watches is frozen, the API server restarts, and etcd forgets all but the newest state. */
 async function expireWatches(pods: Pods, { apiServer, etcd }: ControlPlane): Promise<FaultEnd> {
   const thaw = await freeze(pods);
   return async () => {

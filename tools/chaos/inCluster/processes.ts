@@ -94,7 +94,7 @@ export function signal({ id }: NodeProcess, name: NodeJS.Signals): void {
 
 /**
  * Kills a process of a control plane.
- * @returns a function that starts it again in the same way, unless somebody else has
+ * @returns a function that starts it again in the same way, unless it already runs again
  */
 export async function killControlPlane(program: ControlPlaneProgram): Promise<() => Promise<void>> {
   const victim = controlPlaneProcess(program);

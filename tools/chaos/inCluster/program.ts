@@ -151,7 +151,7 @@ export class Program {
       children: ["v1/ConfigMap", "v1/Secret", "v1/Service"],
       finalize: true,
       timeoutSeconds: 10,
-      // A resync would repair losses before anybody sees them, so there is none for a day.
+      // A resync would repair losses before the oracle sees them, so there is none for a day.
       resyncSeconds: 86_400,
       env: { LEDGER: ledger },
       ...DEFINITIONS[execution],

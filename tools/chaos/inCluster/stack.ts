@@ -6,7 +6,7 @@ import { FileStack, type StackPlace } from "./fileStack";
 const MOST_TRIES = 4;
 const AGAIN_MS = 5_000;
 
-/** The stack of a chaos run's program, its state in files beside it. */
+/** The stack of a chaos run's program, its state in files next to it. */
 export class ChaosStack extends FileStack {
   constructor(
     program: StackPlace,

@@ -131,7 +131,7 @@ export class Line {
     return outgoing;
   }
 
-  /** Does a request whose answer nobody hears. */
+  /** Sends a request whose answer is not passed on. */
   private unheard(options: RequestOptions): ClientRequest {
     const outgoing = this.send(options, (answer) => {
       answer.resume();

@@ -27,11 +27,11 @@ export interface KillResult {
   readonly missed: readonly string[];
 }
 
-/** So many runs go on at once, of all scenarios. Each waits most of its time. */
+/** How many runs, of all scenarios, go on at once. Each waits most of its time. */
 const AT_ONCE = 12;
 /** On a busy machine, what others do may take this long, in milliseconds. */
 const PATIENCE_MS = 60_000;
-/** The undisturbed run has nobody to compare with: it gets this long, in milliseconds. */
+/** The undisturbed run has no other to be compared with: it gets this long, in milliseconds. */
 const SETTLED_MS = 3_000;
 const LOOK_MS = 200;
 const FATES: readonly Fate[] = ["before", "lost", "late", "unheard"];

@@ -87,7 +87,7 @@ export class RealWorld implements World {
     private readonly ground: Ground,
   ) {}
 
-  /** @param name of the operator and of the namespaces: nobody else's */
+  /** @param name of the operator and of the namespaces, which no other world has */
   static async begin(scenario: Scenario, connection: ClusterConnection, name: string): Promise<RealWorld> {
     const objects = new Objects(connection, "kubectl");
     const ground = {
@@ -187,7 +187,7 @@ export class RealWorld implements World {
     });
   }
 
-  /** The next process begins, as if the one before had died so long ago that nobody waits for its Lease any more. */
+  /** The next process begins, as if the one before had died so long ago that its Lease has expired. */
   private async again(operator: Operator, definition: Scenario["operator"]): Promise<void> {
     const metadata = { namespace: HOME, name: leaseNameOf(operator) };
     await this.ground.objects.delete({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata });

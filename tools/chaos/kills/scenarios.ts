@@ -54,7 +54,7 @@ export interface Scenario {
 
 /** The kind of the objects. */
 export const THINGS = { apiVersion: "kills.example.com/v1", kind: "Thing" };
-/** A kind of children that are ready when somebody says so. */
+/** A kind of children that are ready once a scenario sets their condition. */
 export const PARTS = { apiVersion: "kills.example.com/v1", kind: "Part" };
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const SECRET = { apiVersion: "v1", kind: "Secret" };
@@ -207,8 +207,7 @@ const readied =
     const parts = { ...PARTS, plural: "parts", namespaced: true };
     await client.mergePatch(parts, { namespace, name }, { status: { conditions } }, "status");
   };
-/** Another program lets a child be held, or go. */
-/** Sets the finalizers of a child, if it is there: another handler may not want it. */
+/** Sets the finalizers of a child, if it exists: another handler may not want it. */
 const holding =
   (name: string, finalizers: string[] | null): Act =>
   async ({ objects, namespace }) => {
