@@ -232,7 +232,7 @@ describe("the API server", function () {
         return client.jsonPatch(resource, { namespace, name: "a" }, operations);
       }
 
-      it(`creates by an apply with the version ${NO_OBJECT}, and touches none that is there`, async () => {
+      it(`creates by an apply with the version ${NO_OBJECT}, and touches no existing one`, async () => {
         const options = { fieldManager: "facts", force: true };
         const absent = manifest({ resourceVersion: NO_OBJECT }, { data: { by: "us" } });
         assert.equal((await client.apply(resource, absent, options)).created, true);

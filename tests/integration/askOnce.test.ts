@@ -112,7 +112,7 @@ describe("an operator whose handler promises to be pure", function () {
     assert.deepEqual(await restart("one"), { asks: NAMES.length, written: [] });
   });
 
-  it("is asked about everything after somebody has edited the mark", async () => {
+  it("is asked about everything after a user has edited the mark", async () => {
     await engine.stop();
     const { lease } = operator;
     const { metadata } = lease;
@@ -124,7 +124,7 @@ describe("an operator whose handler promises to be pure", function () {
     }
   });
 
-  it("is asked about what changed while nobody led, and about nothing else", async () => {
+  it("is asked about what changed while no runner led, and about nothing else", async () => {
     await engine.stop();
     const [name = "", other = ""] = NAMES;
     const { api } = operator.cluster;

@@ -32,7 +32,7 @@ const ALWAYS = [
 /** `ARGOSY_CHAOS_SEED` is another one in the place of the second. */
 const SEEDS = [379717, Number(process.env["ARGOSY_CHAOS_SEED"] ?? 261123)];
 const CHANGES = Number(process.env["ARGOSY_CHAOS_CHANGES"] ?? 60);
-/** Every round has a fault: two of them, and 60 s for both seeds where nobody else needs the machine. */
+/** Every round has a fault. There are two rounds, which take 60 s for both seeds on an idle machine. */
 const CHANGES_PER_ROUND = 30;
 const CHANGES_PER_SECOND = 20;
 const OBJECTS = 20;

@@ -254,7 +254,7 @@ describe("argosy diff and argosy try", function () {
         ["d-fine", "changed", undefined],
       ],
     );
-    assert.match(previews[0]?.failure?.message ?? "", /it was created by somebody/);
+    assert.match(previews[0]?.failure?.message ?? "", /it was created by other-client/);
     assert.match(previews[1]?.failure?.log ?? "", /KeyError: 'size'/);
     assert.match(previews[2]?.failure?.message ?? "", /spec\.replicas/);
     const { stdout } = await argosy(1, "diff", "previewed");

@@ -125,7 +125,7 @@ describe("the engine applies children", function () {
     });
   });
 
-  it("and brings back a child that is deleted, or deleted and made again by somebody else", async () => {
+  it("and brings back a child that is deleted, or deleted and made again by another client", async () => {
     const object = await bench.applied("returns", answering(configMap("returns", { a: "1" })));
     const { uid } = (await bench.api.get(here("returns"))).metadata;
     await bench.api.delete(here("returns"));

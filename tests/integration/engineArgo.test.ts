@@ -26,16 +26,16 @@ import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./sup
 import { answering, conditionOf } from "./support/useOperator";
 
 const OPTIONS = {
-  name: "beside-argo",
+  name: "next-to-argo",
   children: [{ apiVersion: "v1", kind: "ConfigMap" }],
   schedules: { yearly: { cron: "0 0 1 1 *" } },
 };
 
 /**
- * The engine beside Argo's kinds, with no Argo behind them: the test writes what the Workflow controller would. How the
- * real one shows a record, and what it makes of an answer, is tried in the e2e.
+ * The engine in a cluster with Argo's kinds and without Argo's controllers: the test writes what the Workflow controller would. The
+ * e2e tests how the real one shows a record, and what it makes of an answer.
  */
-describe("the engine beside Argo", () => {
+describe("the engine next to Argo", () => {
   announceArgo();
   announceKind(customResourceDefinitionOf(OPTIONS));
 
@@ -76,7 +76,7 @@ describe("the engine beside Argo", () => {
   });
 
   beforeEach(async () => {
-    namespace = await api.newNamespace("beside-argo");
+    namespace = await api.newNamespace("next-to-argo");
   });
 
   after(async () => {
@@ -198,9 +198,9 @@ describe("the engine beside Argo", () => {
 
     it("tells its figures as metrics", async () => {
       const text = await controller.metrics.registry.metrics();
-      assert.match(text, /argosy_runs_recorded_total\{operator="beside-argo"\} [1-9]/);
-      assert.match(text, /argosy_runs_dropped_total\{operator="beside-argo"\} 0/);
-      assert.match(text, /argosy_recording_lag_seconds\{operator="beside-argo"\} /);
+      assert.match(text, /argosy_runs_recorded_total\{operator="next-to-argo"\} [1-9]/);
+      assert.match(text, /argosy_runs_dropped_total\{operator="next-to-argo"\} 0/);
+      assert.match(text, /argosy_recording_lag_seconds\{operator="next-to-argo"\} /);
     });
   });
 
@@ -209,7 +209,7 @@ describe("the engine beside Argo", () => {
       const manifest = object("again", answering(settings));
       await api.apply(manifest);
       await settled(manifest, "True");
-      // Nobody tells: it mends what the index takes for unchanged only when it is asked to.
+      // No watch reports this: it mends what the index takes for unchanged only when it is asked to.
       operator.plan("again", answering(settings, configMap("more")));
       const answer = await answerOf(await submitted({ namespace, name: "again" }));
       operator.unplan("again");
@@ -221,7 +221,7 @@ describe("the engine beside Argo", () => {
 
     it("fails the task where the object does not exist, is another one, or its handler fails", async () => {
       assert.match(
-        (await answerOf(await submitted({ namespace, name: "nobody" }))).message,
+        (await answerOf(await submitted({ namespace, name: "missing" }))).message,
         /does not exist/,
       );
       await api.apply(object("there", { answer: { error: { message: "no such plan" } } }));
@@ -282,7 +282,7 @@ describe("the engine beside Argo", () => {
       const refused = JSON.stringify(object("refused", answering(secret)));
       assert.match((await answerOf(await submitted({ object: refused }))).message, /InvalidAnswer.*Secret/);
       const alien = JSON.stringify({ ...object("x"), kind: "Pod" });
-      assert.match((await answerOf(await submitted({ object: alien }))).message, /must be a BesideArgo/);
+      assert.match((await answerOf(await submitted({ object: alien }))).message, /must be a NextToArgo/);
     });
 
     it("leaves the tasks of other operators, and of Workflows that have ended, alone", async () => {
@@ -295,7 +295,7 @@ describe("the engine beside Argo", () => {
       );
       await createTaskSet(operator, workflow);
       // A later one is answered, and these are not.
-      await answerOf(await submitted({ namespace, name: "nobody" }));
+      await answerOf(await submitted({ namespace, name: "missing" }));
       for (const name of [foreign, ended]) {
         const taskSet = await api.get(taskSetOf(operator, name) as Parameters<Api["get"]>[0]);
         assert.equal(taskSet["status"], undefined);

@@ -3,7 +3,7 @@ import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
-describe("where somebody changes a child back each time", function () {
+describe("if another client changes a child back each time", function () {
   this.timeout(120_000);
   const bench = useOperator({ name: "contest-test" });
   const contested = () => bench.engine.metric("argosy_objects_contested");
@@ -66,7 +66,7 @@ describe("where somebody changes a child back each time", function () {
     }
   });
 
-  it("and nobody is said to do so where the engine deletes child after child, and each takes its time to go", async () => {
+  it("and no client is said to do so while the engine deletes child after child, and each takes its time to go", async () => {
     const held = (name: string) => configMap(name, {}, { finalizers: ["example.com/hold"] });
     const children = Array.from({ length: 8 }, (_, at) => held(`held-${at}`));
     const object = await bench.applied("held", answering(...children));

@@ -27,7 +27,7 @@ describe("the engine, when an object is deleted", function () {
     assert.deepEqual(await finalizersOf("before"), [finalizer]);
   });
 
-  it("leaves the finalizers of others alone, and removes its own also if somebody wrote it twice", async () => {
+  it("leaves the finalizers of others alone, and removes its own also if a user wrote it twice", async () => {
     const object = await bench.applied("shared", answering());
     await bench.api.patch(object, { metadata: { finalizers: ["example.com/other", finalizer, finalizer] } });
     await bench.api.delete(object);
@@ -38,7 +38,7 @@ describe("the engine, when an object is deleted", function () {
     await eventually(() => bench.api.assertGone(object));
   });
 
-  it("puts its finalizer back soon after somebody took it off, as a replace by an old file does", async () => {
+  it("puts its finalizer back soon after a client took it off, as a replace by an old file does", async () => {
     const object = await bench.applied("replaced", answering());
     await bench.idle();
     await bench.api.patch(object, { metadata: { finalizers: null } });

@@ -6,7 +6,7 @@ import { configMap, inNamespace } from "./support/manifests";
 import { TestOperator } from "./support/testOperator";
 import { answering, useOperator } from "./support/useOperator";
 
-describe("an object that was deleted while nobody collected garbage", function () {
+describe("an object that was deleted while the garbage collector was stopped", function () {
   this.timeout(120_000);
   // Its own: no other suite should find the garbage collector stopped.
   let cluster: OwnCluster;

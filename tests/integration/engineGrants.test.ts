@@ -29,7 +29,7 @@ describe("an operator whose children grant rights", function () {
   });
   const here = (manifest: Manifest) => inNamespace(manifest, bench.namespace);
 
-  it("grants what it declares, or less: a role, a binding of that, and a binding of a role that is there", async () => {
+  it("grants what it declares, or less: a role, a binding of that, and a binding of an existing role", async () => {
     await bench.applied(
       "declared",
       answering(
@@ -54,7 +54,7 @@ describe("an operator whose children grant rights", function () {
       role("more", { apiGroups: ["*"], resources: ["*"], verbs: ["*"] }),
       '{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }',
     ],
-    ["a role that is there and not declared", binding("more", "ClusterRole", "edit"), "ClusterRole/edit"],
+    ["an existing role that is not declared", binding("more", "ClusterRole", "edit"), "ClusterRole/edit"],
     ["all rights of a cluster", binding("more", "ClusterRole", "cluster-admin"), "ClusterRole/cluster-admin"],
   ] as const) {
     it(`is refused a role or a binding beyond its grants, and told where to declare what is missing: ${what}`, async () => {

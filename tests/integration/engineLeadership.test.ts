@@ -119,7 +119,7 @@ const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
     assert.deepEqual(frozen.faults, []);
   },
 
-  "one that was frozen past its lease, which nobody took, does over what it could not write": async (
+  "one that was frozen past its lease, which no other runner took, repeats what it could not write": async (
     scene,
   ) => {
     const frozen = await scene.leadingProcess("frozen");
@@ -206,7 +206,7 @@ const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
     }
   },
 
-  "one that leads again knows that the other has changed its children meanwhile": async (scene) => {
+  "one that leads again knows that the other has changed its children since its last term": async (scene) => {
     const proxies = [await scene.proxied(), await scene.proxied()] as const;
     const first = await scene.leading("first", { connection: proxies[0].through(scene.operator.connection) });
     await scene.apply("back", answering(configMap("back", { step: "1" })));

@@ -79,7 +79,7 @@ describe("when the API server is gone", function () {
     assert.ok(reconciled() < BURST, "the burst was over");
     await sleep(OUTAGE_SECONDS * 1_000);
 
-    // What happens before the engine is there again it must find by itself: a new API server tells nothing older.
+    // The engine must find what happens before it is connected again: a new API server reports nothing older.
     proxy.hold();
     await startApiServer(controlPlane);
     const [changed = "", mended = "", healed = "", ...others] = names;
@@ -171,7 +171,7 @@ describe("when connections to the API server break", function () {
       proxy.release();
       await eventually(() => assertStep("unanswered", step));
     }
-    // What was applied before, and would be there still if that write had not been done.
+    // What was applied before, and would still exist if that write had not been done.
     await apply("unanswered", 1);
     // A request on a kept-alive connection is repeated when that is cut: until it is cut on a new one.
     proxy.cut();

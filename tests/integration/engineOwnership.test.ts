@@ -153,7 +153,7 @@ describe("the engine owns children", function () {
     });
   });
 
-  it("and prunes a child of which somebody else is an owner too: only the controller decides", async () => {
+  it("and prunes a child that has another owner too: only the controller decides", async () => {
     const other = await bench.api.apply(inNamespace(configMap("co-owner"), bench.namespace));
     const object = await bench.applied("co-owned", answering(configMap("co-owned")));
     const child = inNamespace(configMap("co-owned"), bench.namespace);

@@ -7,7 +7,7 @@ import { customResourceDefinitionOf, TestOperator } from "./support/testOperator
 
 /** More of them find more: a night's worth by `ARGOSY_PROPERTY_RUNS=200`. */
 const RUNS = Number(process.env["ARGOSY_PROPERTY_RUNS"] ?? 2);
-/** The operations follow from it. Their timing nobody can repeat. `ARGOSY_PROPERTY_SEED` tries others. */
+/** The operations follow from it. Their timing cannot be repeated. `ARGOSY_PROPERTY_SEED` tries others. */
 const SEED = Number(process.env["ARGOSY_PROPERTY_SEED"] ?? 261123);
 const OPERATIONS = 60;
 const OBJECTS = 8;

@@ -45,7 +45,7 @@ describe("the engine reconciles an object", function () {
     await eventually(() => api.get(here("kept-back")));
   });
 
-  it("with its newest state, however many changes there were meanwhile", async () => {
+  it("with its newest state, however many changes there were during a run", async () => {
     const { operator } = bench;
     const slowly = (step: number) => ({
       ...answering(configMap("newest", { step: String(step) })),

@@ -21,7 +21,7 @@ describe("the engine reports what a handler says of its object", function () {
   const typesOf = (object: Parameters<typeof statusOf>[0]) =>
     (statusOf(object)["conditions"] as { type: string }[]).map(({ type }) => type);
 
-  it("as conditions beside its own, which go when they are not answered any more", async () => {
+  it("as conditions next to its own, which go when they are not answered any more", async () => {
     const object = await bench.applied("conditions", saying({ conditions: [LOADED] }));
     const { lastTransitionTime: _, ...written } = conditionOf(object, "DataReady");
     assert.deepEqual(written, { ...LOADED, observedGeneration: object.metadata.generation });

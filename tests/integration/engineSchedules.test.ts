@@ -67,7 +67,7 @@ describe("the engine asks a handler when a schedule is due", function () {
     const { yearly } = argosy.schedules;
     assert.ok(yearly);
     assert.equal(yearly.of, "0 0 1 1 * Europe/Berlin");
-    // As if nobody had looked at the object for three years.
+    // As if no operator had run for three years.
     const schedules = { yearly: { ...yearly, at: "2023-06-01T00:00:00Z" } };
     await bench.api.applyStatus(object, {
       argosy: { ...argosy, schedules: { ...argosy.schedules, ...schedules } },
@@ -94,7 +94,7 @@ describe("the engine asks a handler when a schedule is due", function () {
     await eventually(() => assert.ok(controller.controller.isLeading));
     const report = await controller.controller.reconcileNow({ namespace, name }, due);
     assert.equal(report.result, "succeeded");
-    // A minute may end meanwhile: then the other schedule is due as well.
+    // A minute may have ended before that: then the other schedule is due as well.
     assert.ok(report.due?.includes("yearly"), report.due?.join());
     const given = bench.operator.calls("hand").flatMap((call) => call.due);
     assert.deepEqual(

@@ -49,7 +49,7 @@ describe("the engine, when the handler of a deleted object is broken for ever", 
     await toldOf(object);
   });
 
-  it("asks nobody where the annotation was there before, and goes on asking where it says false", async () => {
+  it("does not ask if the annotation was set before, and goes on asking if it says false", async () => {
     const asked = await bench.applied("asked", answering());
     await bench.api.annotate(asked, { "argosy.dev/skip-finalize": "false" });
     await bench.api.delete(asked);
@@ -76,7 +76,7 @@ describe("the engine, when the handler of a deleted object is broken for ever", 
     const client = new KubernetesClient(operator.connection);
     const role = clusterRole(`${bench.namespace}-pod`);
     const object = await bench.applied("in-pod", { ...answering(role), finalize: { exitCode: 3 } });
-    // Nobody else works on it meanwhile.
+    // Nothing else works on it from here on.
     await bench.engine.stop();
     await api.delete(object);
     const run = async (workflow: string) => {

@@ -50,7 +50,7 @@ describe("the engine patches the status", function () {
     await bench.idle();
     for (const by of ["one", "two", "three"]) {
       const seen = reports();
-      // A field more each time: the same one again within a second would tell nobody's entry, and be mistrusted.
+      // Another field each time: the same one again within a second would change no entry of managedFields, and be mistrusted.
       await bench.api.patch(child, { data: { [by]: "theirs" } });
       await eventually(() => assert.ok(reports() > seen));
     }
@@ -106,7 +106,7 @@ describe("the engine patches the status", function () {
     assert.equal(kept, 1);
   });
 
-  it("and does not take over a condition that was there before the first reconcile", async () => {
+  it("and does not take over a condition that existed before the first reconcile", async () => {
     const manifest = bench.operator.object("late", { exitCode: 1 }, bench.namespace);
     const annotations = { "argosy.dev/paused": "true" };
     const object = await bench.api.apply({ ...manifest, metadata: { ...manifest.metadata, annotations } });
@@ -117,7 +117,7 @@ describe("the engine patches the status", function () {
     await bench.api.applyStatus(object, theirs, { force: false });
   });
 
-  it("and heals what somebody else has written over ours", async () => {
+  it("and heals what another client has written over ours", async () => {
     const object = await bench.applied("healed", saying({ ours: "right" }));
     await bench.api.applyStatus(object, { ours: "wrong" });
     await bench.reconcileAgain(object);

@@ -44,7 +44,7 @@ describe("traces of a resident engine", function () {
     engine = await operator.start({ traces: collector.exporter() });
     await eventually(() => assert.ok(engine.controller.isLeading, "does not lead"));
     namespace = await operator.cluster.api.newNamespace("traces");
-    // An object that is there when the term begins is handled because of that, and not because a watch reported it.
+    // An object that exists when the term begins is handled because of that, and not because a watch reported it.
     await apply("first", answering());
     await ready("first");
   });
@@ -116,7 +116,7 @@ describe("traces of a resident engine", function () {
     });
   });
 
-  it("hold up nobody while the collector hangs, and what is lost is counted and said once", async () => {
+  it("hold up no object while the collector hangs, and what is lost is counted and said once", async () => {
     const other = await Collector.start();
     const hanging = await TestOperator.install(operator.cluster, {
       name: "traces-hanging",

@@ -14,13 +14,13 @@ describe("the engine reconciles again", function () {
     await eventually(() => assert.ok(calls("again") >= 3));
   });
 
-  it("at each new value of the annotation argosy.dev/reconcile-at, and at no status that somebody writes", async () => {
+  it("at each new value of the annotation argosy.dev/reconcile-at, and at no status that another client writes", async () => {
     const object = await bench.applied("annotated", answering());
     await bench.api.annotate(object, { "argosy.dev/reconcile-at": "2024-01-01T00:00:00Z" });
     await eventually(() => assert.equal(calls("annotated"), 2));
     await bench.api.annotate(object, { "argosy.dev/reconcile-at": "2024-01-02T00:00:00Z" });
     await eventually(() => assert.equal(calls("annotated"), 3));
-    await bench.api.applyStatus(object, { somebody: "else" });
+    await bench.api.applyStatus(object, { foreign: "field" });
     await always(() => assert.equal(calls("annotated"), 3));
   });
 

@@ -14,7 +14,7 @@ describe("an operator that watches a kind that others own", function () {
   const answer = saying;
   const here = (name: string, data = {}) => bench.configMap(name, data);
 
-  it("has children beside it, remembers its state, and writes nothing on the object", async () => {
+  it("has children, remembers its state, and writes nothing on the object", async () => {
     const operator = await bench.install();
     operator.plan("web", answer([configMap("web-note", { a: "1" })], { seen: 1 }));
     await bench.leading(operator);
@@ -29,7 +29,7 @@ describe("an operator that watches a kind that others own", function () {
     const now = await bench.api.get(object);
     assert.equal(now.metadata.finalizers, undefined);
     assert.ok(!now.metadata.managedFields?.some(({ manager = "" }) => manager.startsWith("argosy")));
-    // The Deployment's own ReplicaSet is its own still, and our child is nobody's who controls Deployments.
+    // The Deployment still controls its ReplicaSet, and no controller of Deployments takes our child.
     await eventually(async () => {
       const sets = await bench.api.list({ apiVersion: "apps/v1", kind: "ReplicaSet" }, bench.namespace);
       assert.equal(sets[0]?.metadata.ownerReferences?.[0]?.controller, true);

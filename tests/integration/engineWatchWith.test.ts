@@ -27,7 +27,7 @@ describe("an operator that watches a kind that others own, with", function () {
 
   const usedBy = (operator: TestOperator, name: string) => operator.calls(name).at(-1)?.used;
 
-  it("a pure handler, asks nobody after a restart in which nothing changed", async () => {
+  it("a pure handler, is not asked after a restart in which nothing changed", async () => {
     const labels = { "example.com/by": `pure-${process.pid}` };
     const watch = { apiVersion: "v1", kind: "ConfigMap", labels };
     const operator = await bench.install({ watch, ask: "changed" });
@@ -112,7 +112,7 @@ describe("an operator that watches a kind that others own, with", function () {
         bench.api.patch(object, { spec: { template: { metadata: { annotations: { settings } } } } });
       for (const used of ["first", "second"]) {
         await naming(used);
-        // A change of what the object used before, or does not use yet, asks nobody.
+        // A change of what the object used before, or does not use yet, asks no handler.
         await always(() => assert.notEqual(settingOf(operator, "quiet"), used), { forMs: 500 });
         await settings(used, `of ${used}`);
         await eventually(() => assert.equal(settingOf(operator, "quiet"), `of ${used}`));
@@ -132,7 +132,7 @@ describe("an operator that watches a kind that others own, with", function () {
       const { yearly } = kept.memory["schedules"] as { yearly: JsonObject };
       assert.equal(yearly["of"], "0 0 1 1 * UTC");
       await running.stop();
-      // As if nobody had looked at the object for three years.
+      // As if no operator had run for three years.
       const at = "2023-06-01T00:00:00Z";
       await bench.api.patch(kept, { memory: { schedules: { yearly: { ...yearly, at } } } });
       operator.plan("report", { answer: { error: { message: "not yet", retryAfterSeconds: 1 } } });

@@ -16,7 +16,7 @@ import { configMap, inNamespace } from "./support/manifests";
 const LABELS = { "event-bus": "eventbus-name", sensor: "sensor-name", "event-source": "eventsource-name" };
 type Part = keyof typeof LABELS;
 
-/** The keeper beside pods that are only called so: the real ones are seen on a real cluster. */
+/** The keeper next to pods that only have the names: the real ones are seen on a real cluster. */
 describe("the keeper of the event path", function () {
   this.timeout(120_000);
   let api: Api;

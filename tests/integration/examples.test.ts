@@ -43,7 +43,7 @@ interface Scene {
   remove(): Promise<void>;
 }
 
-/** What must be there before, and what is looked at afterwards, of examples that are more than an object and its children. */
+/** What must exist before, and what is looked at afterwards, of examples that are more than an object and its children. */
 interface Play {
   /** Prepares the namespace. @returns variables of the handler in the place of the definition's */
   readonly prepare?: (api: Api, namespace: string) => Promise<Readonly<Record<string, string>> | undefined>;

@@ -6,7 +6,7 @@ import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
 import { Leadership } from "../../runtime/leadership/leadership";
 import { LEASES, type Lease, leaseApi } from "../../runtime/leadership/lease";
 import type { Term } from "../../runtime/leadership/term";
-import { always, eventually, meanwhile } from "../support/eventually";
+import { always, eventually, whileRepeating } from "../support/eventually";
 import { sideBySide } from "../support/sideBySide";
 import type { Api } from "./support/api";
 import { sharedCluster } from "./support/cluster";
@@ -87,12 +87,12 @@ class Election {
     return this.api.get({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata });
   }
 
-  /** Somebody changes the Lease by hand. */
+  /** Changes the Lease, as a user may by hand. */
   patch(...operations: JsonPatchOperation[]) {
     return this.api.client.jsonPatch(LEASES, { name: "test", namespace: this.namespace }, operations);
   }
 
-  /** Somebody deletes the Lease, if there is one. */
+  /** Deletes the Lease, if there is one, as a user may by hand. */
   async remove(): Promise<void> {
     const metadata = { name: "test", namespace: this.namespace };
     await this.api.client.delete(LEASES, metadata).catch((error) => {
@@ -250,7 +250,7 @@ describe("leadership by a Lease of the API server", function () {
       await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
     }),
 
-    "is kept when somebody undoes each renewal": election(async (place) => {
+    "is kept when another client undoes each renewal": election(async (place) => {
       const a = await place.leading("a");
       const b = place.stand("b");
       await eventually(() => assert.equal(b.leadership.holder, "a"));
@@ -259,33 +259,37 @@ describe("leadership by a Lease of the API server", function () {
         await pause(100);
         await place.patch({ op: "add", path: "/spec/renewTime", value });
       };
-      await meanwhile(undo, () => always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE));
+      await whileRepeating(undo, () =>
+        always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE),
+      );
     }),
 
-    "is taken from a dead leader although somebody sets an annotation to and fro": election(async (place) => {
-      const proxy = await place.proxy();
-      const a = await place.leading("a", proxy.through(connection));
-      const b = place.stand("b");
-      await eventually(() => assert.equal(b.leadership.holder, "a"));
-      const { apiVersion, kind, metadata } = await place.lease();
-      const { name, namespace } = metadata;
-      const set = (turn: string) =>
-        api.apply({
-          apiVersion,
-          kind,
-          metadata: { name, ...(namespace && { namespace }), annotations: { turn } },
-        });
-      // Another process almost always sees the same value.
-      const toggle = async () => {
-        await set("to");
-        await set("fro");
-        await pause(300);
-      };
-      proxy.hold();
-      await meanwhile(toggle, () => eventually(() => assert.ok(b.mayWrite())));
-      assert.ok(!a.mayWrite());
-      proxy.release();
-    }),
+    "is taken from a dead leader although another client sets an annotation to and fro": election(
+      async (place) => {
+        const proxy = await place.proxy();
+        const a = await place.leading("a", proxy.through(connection));
+        const b = place.stand("b");
+        await eventually(() => assert.equal(b.leadership.holder, "a"));
+        const { apiVersion, kind, metadata } = await place.lease();
+        const { name, namespace } = metadata;
+        const set = (turn: string) =>
+          api.apply({
+            apiVersion,
+            kind,
+            metadata: { name, ...(namespace && { namespace }), annotations: { turn } },
+          });
+        // Another process almost always sees the same value.
+        const toggle = async () => {
+          await set("to");
+          await set("fro");
+          await pause(300);
+        };
+        proxy.hold();
+        await whileRepeating(toggle, () => eventually(() => assert.ok(b.mayWrite())));
+        assert.ok(!a.mayWrite());
+        proxy.release();
+      },
+    ),
 
     "is held by one of two processes of the same identity": election(async (place) => {
       const first = await place.leading("twin");

@@ -65,7 +65,7 @@ describe("a runner that dispatches", function () {
     assert.match(workflow?.metadata.name ?? "", /^dispatched-demo-[0-9a-f]{10}$/);
     assert.equal(workflow?.metadata.labels?.["workflows.argoproj.io/controller-instanceid"], INSTANCE_ID);
     assert.equal(workflow?.metadata.labels?.["argosy.dev/object-uid"], metadata.uid);
-    await api.patch(child("of-demo"), { data: { b: "of somebody else" } });
+    await api.patch(child("of-demo"), { data: { b: "of another client" } });
     await always(async () => assert.equal(await runsOf("demo"), 1), { forMs: 4_000 });
   });
 
@@ -96,7 +96,7 @@ describe("a runner that dispatches", function () {
     });
   });
 
-  it("corrects a child at once that somebody changed, deleted, or took the labels from", async () => {
+  it("corrects a child at once that another client changed, deleted, or took the labels from", async () => {
     await ready("demo", answering(configMap("kept", { a: "1" })));
     await api.patch(child("kept"), { data: { a: "2" } });
     await eventually(async () => assert.deepEqual((await api.get(child("kept")))["data"], { a: "1" }));
@@ -106,7 +106,7 @@ describe("a runner that dispatches", function () {
     await eventually(async () => assert.ok((await api.get(child("kept"))).metadata.labels));
   });
 
-  it("gives an object back the finalizers that somebody took", async () => {
+  it("gives an object back the finalizers that a client took off", async () => {
     const elsewhere = await api.newNamespace("dispatched-elsewhere");
     await ready("demo", answering(inNamespace(configMap("far"), elsewhere)));
     const { finalizers = [] } = (await api.get(object("demo"))).metadata;

@@ -91,7 +91,7 @@ describe("a run that a runner has begun", function () {
       },
       { timeoutMs: 30_000 },
     );
-    await ready("beside");
+    await ready("other");
     argo.silent.add("awaited");
     argo.pending.delete("awaited");
     await eventually(async () => assert.equal((await bench.readyOf(object("awaited"))).reason, "RunFailed"));
@@ -100,7 +100,7 @@ describe("a run that a runner has begun", function () {
     assert.equal(conditionOf(await api.get(object("awaited")), "Reconciling").status, "False");
   });
 
-  it("is said on its object if somebody suspends it, holds up no other object, and ends when it is resumed", async () => {
+  it("is said on its object if a user suspends it, holds up no other object, and ends when it is resumed", async () => {
     const workflow = await atWork("suspended");
     await api.patch(workflowOf(workflow), { spec: { suspend: true } });
     await eventually(async () => {
@@ -111,13 +111,13 @@ describe("a run that a runner has begun", function () {
         new RegExp(`argo -n \\S+ --instanceid ${INSTANCE_ID} resume ${workflow.metadata.name}`),
       );
     });
-    await ready("beside");
+    await ready("other");
     await api.patch(workflowOf(workflow), { spec: { suspend: null } });
     operator.release("suspended");
     await isReady("suspended");
   });
 
-  it("has no successor before its object changes, if somebody stops it or deletes its Workflow, and an Event says so", async () => {
+  it("has no successor before its object changes, if a user stops it or deletes its Workflow, and an Event says so", async () => {
     for (const name of ["stopped", "deleted"]) {
       const workflow = await atWork(name);
       if (name === "deleted") await api.delete(workflowOf(workflow));
@@ -153,7 +153,7 @@ describe("a run that a runner has begun", function () {
     await runner.stop();
     const next = bench.dispatch({ identity: "next" });
     await eventually(() => assert.ok(next.controller.isLeading));
-    await ready("beside");
+    await ready("other");
     await always(async () => assert.equal((await runsOf("outlives")).length, 1), { forMs: 3_000 });
     operator.release("outlives");
     await isReady("outlives");
@@ -189,7 +189,7 @@ describe("a run that a runner has begun", function () {
     });
     for (const name of ["copied-one", "copied-two", "copied-three"]) await api.apply(copy(name));
     // The operator has only two places.
-    await ready("beside", answering(configMap("beside")));
+    await ready("other", answering(configMap("other")));
     argo.unseen.delete("copied");
     await ready("copied", answering(configMap("of-copied")));
     for (const name of ["copied-one", "copied-two", "copied-three"]) await api.get(bench.workflow(name));
@@ -206,7 +206,7 @@ describe("a run that a runner has begun", function () {
     for (const name of names) await isReady(name);
   });
 
-  it("finds the memory that somebody took from the status, and creates no child again", async () => {
+  it("finds the memory that a client took from the status, and creates no child again", async () => {
     const once = job("once", "example.com/worker:1");
     await ready("emptied", answering(once));
     const memory = async () =>

@@ -92,7 +92,7 @@ describe("the engine in a pod of its own", () => {
     };
     await api.apply(object("demo", plan(1)));
     await bench.submitted({ namespace, name: "demo" });
-    // As long as somebody holds the Deployment, it is not rolled out.
+    // A paused Deployment is not rolled out.
     await api.patch(bench.inTest(deployment("web")), { spec: { paused: true } });
     await aSecond();
     await api.apply(object("demo", plan(2)));
@@ -131,7 +131,7 @@ describe("the engine in a pod of its own", () => {
     ]);
   });
 
-  it("begins nothing until its handler's container is there, and fails where that does not come", async () => {
+  it("begins nothing until its handler's container runs, and fails if it never does", async () => {
     const manifest = object("demo", answering(configMap("settings")));
     await api.apply(manifest);
     const handlerReady = () => Promise.reject(new Error("it was not there"));
@@ -232,7 +232,7 @@ describe("the engine in a pod of its own", () => {
     );
   });
 
-  it("heals a child that somebody changed, and prunes one in another namespace", async () => {
+  it("heals a child that another client changed, and prunes one in another namespace", async () => {
     const elsewhere = await api.newNamespace("in-pods-other");
     const far = inNamespace(configMap("far"), elsewhere) as Reference & Manifest;
     const manifest = object("demo", answering(configMap("settings", { a: "1" }), far));
@@ -314,7 +314,7 @@ describe("the engine in a pod of its own", () => {
     }
   });
 
-  it("says that nobody granted it a right in a listed namespace, as a resident runner does", async () => {
+  it("says that it was not granted a right in a listed namespace, as a resident runner does", async () => {
     const manifest = object("demo", answering(configMap("settings")));
     await api.apply(manifest);
     const proxy = await ApiProxy.start(operator.cluster.connection);

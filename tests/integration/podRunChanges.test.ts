@@ -28,7 +28,7 @@ describe("the engine in a pod of its own", () => {
 
   const object = (name: string, plan?: ObjectPlan) => bench.object(name, plan);
 
-  /** A run that waits for nothing but changes, and somebody who meddles with its object. */
+  /** A run that waits for nothing but changes, and another client that meddles with its object. */
   const impatient = (meddling: Meddling): Partial<RunOnceOptions> => {
     meddler?.close();
     meddler = new Meddler(operator.connection, meddling);

@@ -97,8 +97,8 @@ describe("an operator that watches a kind that others own, if runs have pods of 
     await isThere(child("of-victim"));
     await eventually(() => memoryOf(object));
     const { uid } = object.metadata;
-    await submit(bench.operator, "nobody", { namespace: first, name: "nobody", uid });
-    await eventually(() => assert.ok(argo.begun.includes("nobody")));
+    await submit(bench.operator, "missing", { namespace: first, name: "missing", uid });
+    await eventually(() => assert.ok(argo.begun.includes("missing")));
     await always(async () => void (await bench.api.get(child("of-victim"))), { forMs: 2_000 });
     await memoryOf(object);
   });

@@ -36,7 +36,7 @@ describe("resident runners", function () {
   });
   after(() => operator?.dispose());
 
-  it("are alive at once, and ready when the handler's container is there", async () => {
+  it("are alive at once, and ready when the handler's container runs", async () => {
     for (const pod of pods) {
       await eventually(async () => assert.equal(await pod.probe("/livez"), 200), PATIENT);
       assert.equal(await pod.probe("/readyz"), 503);

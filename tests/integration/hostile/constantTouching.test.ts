@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually, meanwhile } from "../../support/eventually";
+import { eventually, whileRepeating } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import type { ObjectPlan } from "../support/testOperator";
 import { answering, statusOf, useOperator } from "../support/useOperator";
@@ -17,7 +17,7 @@ describe("an object that is changed more often than its handler takes", function
       await sleep(1_000);
       await bench.api.annotate(object, { "example.com/touched": String(time) });
     };
-    await meanwhile(touch, () => assertServed("annotated"));
+    await whileRepeating(touch, () => assertServed("annotated"));
   });
 
   it("by a new generation every second gets children, finalizer and status", async () => {
@@ -26,7 +26,7 @@ describe("an object that is changed more often than its handler takes", function
       await sleep(1_000);
       await bench.applyObject("respecified", plan("respecified", time + 1));
     };
-    await meanwhile(touch, () => assertServed("respecified"));
+    await whileRepeating(touch, () => assertServed("respecified"));
   });
 
   it("and is observed at its newest generation once it rests", async () => {
@@ -34,7 +34,7 @@ describe("an object that is changed more often than its handler takes", function
       await sleep(200);
       await bench.applyObject("rests", plan("rests", time));
     };
-    await meanwhile(touch, () => sleep(2_000));
+    await whileRepeating(touch, () => sleep(2_000));
     await bench.applied("rests", plan("rests", 100));
     const child = await bench.api.get(inNamespace(configMap("rests"), bench.namespace));
     assert.deepEqual(child["data"], { step: "100" });
@@ -46,7 +46,7 @@ describe("an object that is changed more often than its handler takes", function
       await sleep(50);
       await bench.api.applyStatus(object, { reports: time });
     };
-    await meanwhile(touch, async () => {
+    await whileRepeating(touch, async () => {
       await eventually(async () => {
         const { observedGeneration } = statusOf(await bench.api.get(object));
         assert.equal(observedGeneration, object.metadata.generation);

@@ -32,7 +32,7 @@ async function restoreCrd({ api, operator }: Bench): Promise<void> {
   await api.apply(buildCustomResourceDefinition(operator.operator) as Manifest, FIELD_MANAGER);
 }
 
-describe("when somebody adds a default to the CRD", function () {
+describe("when a user adds a default to the CRD", function () {
   this.timeout(60_000);
   const bench = useOperator({ name: "defaulted", resyncSeconds: 10 });
   afterEach(() => restoreCrd(bench));
@@ -70,7 +70,7 @@ describe("when somebody adds a default to the CRD", function () {
   }
 });
 
-describe("when somebody takes the status out of the CRD", function () {
+describe("when a user takes the status out of the CRD", function () {
   this.timeout(60_000);
   const bench = useOperator({ name: "statusless" });
   afterEach(() => restoreCrd(bench));
@@ -132,7 +132,7 @@ describe("when somebody takes the status out of the CRD", function () {
   }
 });
 
-describe("when somebody deletes the CRD and creates it again", function () {
+describe("when a user deletes the CRD and creates it again", function () {
   this.timeout(120_000);
   const bench = useOperator({
     name: "redefined",
@@ -164,7 +164,7 @@ describe("when somebody deletes the CRD and creates it again", function () {
     await bench.api.get(inNamespace(configMap("after"), bench.namespace));
   });
 
-  it("of children, they come back with the kind, and the object says meanwhile what is missing", async () => {
+  it("of children, they come back with the kind, and until then the object says what is missing", async () => {
     const object = await bench.applied("parent", answering(child("child")));
     await bench.api.delete(CHILD_CRD);
     await eventually(() => bench.api.assertGone(CHILD_CRD));
@@ -179,7 +179,7 @@ function specOf(object: KubernetesObject | { spec?: unknown }): JsonObject {
   return ((object as { spec?: JsonObject }).spec ?? {}) as JsonObject;
 }
 
-describe("a CRD that somebody else has made, with objects", function () {
+describe("a CRD that another client has made, with objects", function () {
   this.timeout(60_000);
   const options = { name: "crd-of-others" };
   let operator: TestOperator;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
-import { always, eventually, meanwhile } from "../../support/eventually";
+import { always, eventually, whileRepeating } from "../../support/eventually";
 import { configMap, inNamespace, job } from "../support/manifests";
 import { answering, statusOf, useOperator } from "../support/useOperator";
 
@@ -51,13 +51,13 @@ describe("when another client empties the engine's memory in the status of an ob
     await eventually(async () => assert.deepEqual(await memory(object), before));
   });
 
-  it("and does so each time: the handler is not asked over and over, and the memory is there in the end", async () => {
+  it("and does so each time: the handler is not asked over and over, and the memory exists in the end", async () => {
     const { object, before } = await remembered("fought");
     const empty = async () => {
       await sleep(20);
       if (await memory(object)) await bench.api.patchPart(object, "status", { status: { argosy: null } });
     };
-    await meanwhile(empty, () => sleep(6_000));
+    await whileRepeating(empty, () => sleep(6_000));
     const calls = bench.operator.calls("fought").length;
     assert.ok(calls > 1 && calls <= 10, `the handler was asked ${calls} times`);
     await eventually(async () => assert.deepEqual(await memory(object), before), { timeoutMs: 20_000 });

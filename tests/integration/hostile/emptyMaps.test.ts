@@ -107,7 +107,7 @@ describe("a map that becomes empty", function () {
         await bench.api.assertGone(inNamespace(child, bench.namespace));
       });
 
-      it("stays as it was, with all else that was answered beside it", async () => {
+      it("stays as it was, with all else that was answered", async () => {
         const child = (filled: object, m: object) => holding("kept", { filled, m });
         const before = child({ a: "1" }, { a: "1" });
         const object = await applied(bench, "kept", answering(before));

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../../runtime/base/names";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import { ownerMark } from "../../../runtime/observe/ownership";
-import { always, eventually, meanwhile } from "../../support/eventually";
+import { always, eventually, whileRepeating } from "../../support/eventually";
 import { configMap, inNamespace, type Metadata } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
@@ -66,7 +66,7 @@ describe("where other controllers work on the same objects", function () {
       await bench.api.patch(here("stripped"), { metadata: { labels: { [CHILD_OF_LABEL]: null } } });
       await sleep(100);
     };
-    await meanwhile(strip, () => eventually(async () => assert.equal((await contested()).length, 1)));
+    await whileRepeating(strip, () => eventually(async () => assert.equal((await contested()).length, 1)));
     assert.match((await contested())[0]?.note ?? "", /removes its label argosy\.dev\/child-of/);
     await eventually(async () => {
       const { metadata } = await bench.api.get(here("stripped"));

@@ -16,7 +16,7 @@ describe("where a handler answers half of a character", function () {
   this.timeout(60_000);
   const bench = useOperator({ name: "half-characters" });
 
-  it("in a text, the condition and the Event are there, and show where", async () => {
+  it("in a text, the condition and the Event are written, and show where", async () => {
     const condition = `{"type":"DataReady","status":"True","reason":"Loaded","message":"a${HALF}b"}`;
     const event = `{"type":"Normal","reason":"Loaded","note":"a${HALF}b"}`;
     const raw = line([configMap("child")], `"conditions":[${condition}],"events":[${event}]`);
@@ -29,7 +29,7 @@ describe("where a handler answers half of a character", function () {
     assert.ok(!bench.engine.reportsOf("texts").at(-1)?.statusChanged, "it is written again");
   });
 
-  it("in an error, the condition and the Event are there, and show where", async () => {
+  it("in an error, the condition and the Event are written, and show where", async () => {
     const raw = `{"id":"$ID","error":{"message":"${HALF}","permanent":true}}`;
     const object = await bench.applyObject("error", { raw });
     assert.equal((await bench.failed(object, "HandlerError")).message, "\ufffd");

@@ -7,7 +7,7 @@ const COUNT = 9;
 /** Together they are larger than a request has room for. */
 const FOREIGN = "x".repeat(950_000);
 
-describe("where somebody writes so much into children that they are too large for a request", function () {
+describe("if another client writes so much into children that they are too large for a request", function () {
   this.timeout(120_000);
   const bench = useOperator({ name: "large-children", finalize: true });
   const children = Array.from({ length: COUNT }, (_, at) => configMap(`heavy-${at}`, { step: "1" }));

@@ -7,12 +7,12 @@ import { useOperator } from "../support/useOperator";
 
 const COUNT = 20;
 
-describe("where somebody creates many objects of a megabyte", function () {
+describe("if a user creates many objects of a megabyte", function () {
   this.timeout(120_000);
   // As much as a runner has room for that may have 256 MiB.
   const bench = useOperator({ name: "large-objects", concurrency: 64 }, { heapBudget: 8 * 1024 * 1024 });
 
-  it("few of them are in memory at once, small ones are served meanwhile, and each has its turn", async () => {
+  it("few of them are in memory at once, small ones are served between them, and each has its turn", async () => {
     const { operator, engine, namespace } = bench;
     const names = Array.from({ length: COUNT }, (_, index) => `large-${index}`);
     const large: ObjectPlan & { readonly text: string } = { text: "x".repeat(1024 * 1024) };

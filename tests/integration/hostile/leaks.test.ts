@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually, meanwhile } from "../../support/eventually";
+import { eventually, whileRepeating } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
@@ -38,7 +38,7 @@ describe("an object whose handler finalizes", function () {
       await sleep(20);
       if (await hasIt()) await bench.api.patch(object, { metadata: { finalizers: null } });
     };
-    await meanwhile(strip, () => sleep(6_000));
+    await whileRepeating(strip, () => sleep(6_000));
     const calls = bench.operator.calls("stripped").length;
     assert.ok(calls > 1 && calls <= 10, `the handler was asked ${calls} times`);
     await eventually(async () => assert.ok(await hasIt()), { timeoutMs: 20_000 });

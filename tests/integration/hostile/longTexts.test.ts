@@ -12,7 +12,7 @@ describe("where a handler answers long texts in any language", function () {
   const bench = useOperator({ name: "talkative" });
 
   for (const [bytes, character] of Object.entries(TEXTS)) {
-    it(`of ${bytes} bytes for each character, the Events are there, and show that they were cut`, async () => {
+    it(`of ${bytes} bytes for each character, the Events are written, and show that they were cut`, async () => {
       const note = character.repeat(2_000);
       const answer = {
         children: [configMap(bytes) as unknown as Json],

@@ -5,7 +5,7 @@ import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 import { Webhook } from "../support/webhook";
 
-/** What somebody takes from a child elsewhere. */
+/** What another client takes from a child elsewhere. */
 const LOSSES = [
   ["the label with its owner's uid", { labels: { "argosy.dev/owner-uid": null } }],
   ["the annotation with its owner's name", { annotations: { "argosy.dev/owner": null } }],

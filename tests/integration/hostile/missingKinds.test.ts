@@ -15,7 +15,7 @@ describe("where the cluster does not serve a kind of the children", function () 
   this.timeout(90_000);
   const bench = useOperators([OPERATOR]);
 
-  it("objects that need others are served, the others say what they wait for, until it is there", async () => {
+  it("objects that need others are served, the others say what they wait for, until it exists", async () => {
     const { api, namespace } = bench;
     const operator = await bench.install(OPERATOR);
     await operator.start();

@@ -38,8 +38,8 @@ describe("when a namespace is deleted that an operator lists", function () {
         await ready(operator, "there", goes);
         await api.delete(namespace(goes));
         await eventually(() => assert.ok(operator.calls("there").some(({ event }) => event === "finalize")));
-        await apply(operator, "meanwhile", stays);
-        await ready(operator, "meanwhile", stays);
+        await apply(operator, "during", stays);
+        await ready(operator, "during", stays);
         await eventually(() => api.assertGone(object), DELETION);
         await eventually(() => api.assertGone(namespace(goes)), DELETION);
       }),
@@ -162,7 +162,7 @@ describe("when a namespace is taken out of those that an operator lists", functi
     );
     assert.ok(first && second);
     await engine.stop();
-    // It is deleted while nobody is there, the other one later.
+    // It is deleted while no runner runs, the other one later.
     await api.delete(first);
     const narrow = await narrowed(UNLISTED);
     const next = await narrow.start();
@@ -180,7 +180,7 @@ describe("when a namespace is taken out of those that an operator lists", functi
     assert.deepEqual(next.controller.objects(), []);
   });
 
-  it("an object with children there stays until they can be deleted, or until somebody lets it go", async () => {
+  it("an object with children there stays until they can be deleted, or until a user lets it go", async () => {
     const { api } = bench;
     const [goes, stays] = LEAVES.namespaces;
     const wide = await bench.install(LEAVES);
@@ -238,16 +238,16 @@ describe("when the namespace of an object is deleted", function () {
     if (left) {
       assert.notEqual(conditionOf(left, "Ready").reason, "ChildRefused");
     }
-    // One that nobody holds may go between the look and this.
+    // One without a finalizer may go between the look and this.
     if (finalizers.length > 0) await bench.api.patch(object, { metadata: { finalizers: [] } });
     await eventually(() => bench.api.assertGone(namespace(here)), DELETION);
   };
 
   sideBySide({
-    "in the middle of a run, and the object with it: nobody is blamed that children are refused there": () =>
-      inMiddleOfRun("gone", []),
+    "in the middle of a run, and the object with it: refused children there are not reported as a failure":
+      () => inMiddleOfRun("gone", []),
 
-    "in the middle of a run, and the object is still there because somebody else finalizes it: nobody is blamed that children are refused there":
+    "in the middle of a run, and another controller's finalizer holds the object: refused children there are not reported as a failure":
       () => inMiddleOfRun("held", ["example.com/held"]),
 
     "the children of many objects that Kubernetes deletes first are no failures": async () => {

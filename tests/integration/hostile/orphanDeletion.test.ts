@@ -51,7 +51,7 @@ describe("when an object is deleted and its children are to stay", function () {
   }
 });
 
-describe("when somebody removes an object's finalizer by force in the middle of a run", function () {
+describe("when a user removes an object's finalizer by force in the middle of a run", function () {
   this.timeout(120_000);
   const bench = useOperator({ name: "forced", finalize: true });
 
@@ -95,7 +95,7 @@ describe("when somebody removes an object's finalizer by force in the middle of 
   }
 });
 
-describe("when objects go while nobody leads, and the garbage collector misses that", function () {
+describe("when objects go while no runner leads, and the garbage collector misses that", function () {
   this.timeout(120_000);
   let cluster: OwnCluster;
   const bench = useOperator({ name: "missed" }, {}, async () => {

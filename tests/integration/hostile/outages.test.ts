@@ -7,7 +7,7 @@ import { type Play, withOperatorEach } from "../support/operatorEach";
 import { answering, conditionOf, statusOf } from "../support/useOperator";
 import { Webhook } from "../support/webhook";
 
-/** Longer than an outage is nobody's fault. */
+/** Longer than an outage stays unreported. */
 const TOLD_WITHIN = { timeoutMs: 60_000 };
 /** Longer than the pause between two tries. A backoff would be as long as the outage, at the least. */
 const HEALED_WITHIN = { timeoutMs: 20_000 };
@@ -89,7 +89,7 @@ const scenes: Readonly<Record<string, Play<BusyScene>>> = {
       busy.proxy.before = ({ method, length }) =>
         isThere && method === "PATCH" && length > 50_000 ? "cut" : undefined;
       const status = { text: "x".repeat(100_000) };
-      const answer = { ...answering(configMap("beside")).answer, status };
+      const answer = { ...answering(configMap("other")).answer, status };
       const object = await busy.api.apply(busy.operator.object("large", { answer }, busy.namespace));
       await eventually(async () => {
         const now = await busy.api.get(object);

@@ -49,10 +49,10 @@ describe("in a pod, where the API server cannot say how it serves a kind of the 
 
   it("an object with such a child says so, with the remedy, and nothing of the answer is applied", async () => {
     const away = { ...AWAY, metadata: { name: "away" } };
-    const { exitCode, ready } = await reconciled("with", answering(configMap("beside"), away));
+    const { exitCode, ready } = await reconciled("with", answering(configMap("other"), away));
     assert.deepEqual([exitCode, ready.status, ready.reason], [1, "False", "KindNotListed"]);
     assert.match(ready.message, /Away.*service unavailable.*Repair what serves this kind/s);
-    await bench.api.assertGone(bench.inTest(configMap("beside")));
+    await bench.api.assertGone(bench.inTest(configMap("other")));
   });
 
   it("the handler of an object that had such children is not asked without them", async () => {
@@ -61,7 +61,7 @@ describe("in a pod, where the API server cannot say how it serves a kind of the 
     await api.apply(manifest);
     await bench.submitted({ namespace, name: "had" });
     const asked = operator.calls("had").length;
-    // As if a run had made one while the server was there.
+    // As if a run had made one while the server answered.
     const kinds = ["v1/ConfigMap", `${AWAY.apiVersion}/${AWAY.kind}`];
     await api.applyStatus(manifest, { argosy: { kinds } });
     const { exitCode, ready } = await reconciled("had", answering());

@@ -48,7 +48,7 @@ describe("where a policy of the cluster refuses writes", function () {
     await bench.api.get(inNamespace(configMap("child"), bench.namespace));
   });
 
-  it("to a child that could be recreated, it stays: nobody deletes what must not be changed", async () => {
+  it("to a child that could be recreated, it stays: the engine does not delete what must not be changed", async () => {
     const labelled = (labels: Record<string, string>): Manifest => {
       const made = job("kept", "example.com/worker:1");
       return { ...made, metadata: { ...made.metadata, labels } };

@@ -17,7 +17,7 @@ describe("where a child must be deleted and created again", function () {
   const specOf = async (manifest: Manifest) => (await there(manifest))["spec"] as JsonObject;
 
   it("a Service keeps the port of the nodes that the old one held", async () => {
-    // The API server gives a free one: a number of our own might be somebody else's.
+    // The API server gives a free one: a number of our choice might be in use.
     const service = (address: object, nodePort?: number): Manifest => {
       const ports = [{ port: 80, ...(nodePort !== undefined && { nodePort }) }];
       const spec = { type: "NodePort", ports, selector: { app: "x" }, ...address };
@@ -26,7 +26,7 @@ describe("where a child must be deleted and created again", function () {
     const object = await bench.applied("ported", answering(service({})));
     const { clusterIP, ports } = (await specOf(service({}))) as { clusterIP: string; ports: JsonObject[] };
     const nodePort = ports[0]?.["nodePort"] as number;
-    // The API server gives the lowest addresses to nobody who names none (KEP 3070).
+    // The API server gives the lowest addresses only to Services that name them (KEP 3070).
     const other = clusterIP.replace(/\d+$/, "13");
     await bench.applyObject("ported", answering(service({ clusterIP: other }, nodePort)));
     await bench.ready(object);
@@ -75,7 +75,7 @@ describe("where a child's name follows from its content", function () {
     ],
   });
 
-  it("the child stays, since no dry run can try it, and the object says that somebody must delete it", async () => {
+  it("the child stays, since no dry run can try it, and the object says that a user must delete it", async () => {
     const scoped = (scope: string) => {
       const { spec, ...rest } = customResourceDefinition("bound.example.com", "Bound", { spec: OPEN_SCHEMA });
       return { ...rest, spec: { ...(spec as JsonObject), scope } };

@@ -75,7 +75,7 @@ describe("an operator that was renamed", function () {
     await api.assertGone(inNamespace(far(), elsewhere));
   });
 
-  it("and names its former name lets an object go that was being deleted meanwhile", async () => {
+  it("and names its former name lets an object go whose deletion began in between", async () => {
     await api.delete(await object());
     const operator = await bench.install({ ...AFTER, formerNames: [BEFORE.name] });
     await operator.start();

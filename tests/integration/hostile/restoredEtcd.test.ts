@@ -95,7 +95,7 @@ describe("when etcd is restored from a backup", function () {
     await eventually(() => apply("passed", "2"));
     await ready("passed");
     const seen = await api.get(operator.object("passed", {}, namespace));
-    // Nobody restores a backup that is younger than the last renewal of a lease.
+    // A restored backup is older than the last renewal of a lease.
     const renewed = await api.get(operator.lease);
     await eventually(async () => assert.notDeepEqual(await api.get(operator.lease), renewed));
     proxy.hold();

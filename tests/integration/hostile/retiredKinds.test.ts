@@ -93,7 +93,7 @@ describe("a kind that an operator does not have among its children any more", fu
     const { status, reason } = conditionOf(await api.get(object), "Ready");
     assert.deepEqual([status, reason], ["True", "Reconciled"]);
     await api.get(inNamespace(secret(), here));
-    // It had children elsewhere, and one may be left: somebody has to say that it may stay.
+    // It had children elsewhere, and one may be left: a user has to say that it may stay.
     await api.delete(object);
     await eventually(async () => {
       const { message } = conditionOf(await api.get(object), "Ready");
@@ -104,7 +104,7 @@ describe("a kind that an operator does not have among its children any more", fu
     await api.get(inNamespace(secret(), elsewhere));
   });
 
-  it("and that somebody wrote into the memory of an object without such children: it holds up nothing", async () => {
+  it("and that a user wrote into the memory of an object without such children: it holds up nothing", async () => {
     const operator = await bench.install(forged);
     operator.plan("object", answering(configMap("map")));
     await operator.start();
@@ -127,7 +127,7 @@ describe("a kind that an operator does not have among its children any more", fu
       kindName: renamed.name,
       formerNames: [renamed.name],
     };
-    // Under its new name the runner has the rights to both kinds, as long as nobody takes them away.
+    // Under its new name the runner has the rights to both kinds, as long as they are not taken away.
     await bench.install(after);
     const operator = await bench.install({ ...after, children: [CONFIG_MAP], installs: false });
     operator.plan("object", answering(configMap("map")));

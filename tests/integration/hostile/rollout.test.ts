@@ -72,13 +72,13 @@ describe("while one handler is at work for long", function () {
           operator.release("long");
           await rollout.ready("long");
           await stopped;
-          // What its run has written is there before anybody runs it again.
+          // What its run has written exists before another runner runs it again.
           assert.deepEqual(await rollout.dataOf("long"), { by: "old" });
           assert.ok(rollout.calls("long") <= 2);
         },
       ),
 
-      "a change of that object meanwhile is handled after it, by the new code": Rollout.scene(
+      "a change of that object during its run is handled after it, by the new code": Rollout.scene(
         "change",
         async (rollout) => {
           const { operator } = rollout;
@@ -120,8 +120,8 @@ describe("while one handler is at work for long", function () {
             await eventually(() => assert.ok(!controller.isLeading, "still leads"));
             proxy.release();
             await eventually(() => assert.ok(controller.isLeading, "does not lead again"));
-            await rollout.apply("meanwhile");
-            await rollout.ready("meanwhile");
+            await rollout.apply("during");
+            await rollout.ready("during");
             // The first handler was killed when its term ended.
             await eventually(() => assert.equal(rollout.calls("regained"), 2));
           } finally {

@@ -23,7 +23,7 @@ describe("a Secret that the handler answers with stringData", function () {
     assert.deepEqual(await valuesOf("plain"), { user: "admin" });
   });
 
-  it("is healed when somebody changes a value by hand", async () => {
+  it("is healed when a user changes a value by hand", async () => {
     await bench.applied("healed", answering(secret("healed", { user: "admin", password: "right" })));
     await bench.api.patch(inNamespace(secret("healed", {}), bench.namespace), {
       data: { password: Buffer.from("wrong").toString("base64") },
@@ -33,7 +33,7 @@ describe("a Secret that the handler answers with stringData", function () {
     );
   });
 
-  it("is healed when somebody removes a value by hand", async () => {
+  it("is healed when a user removes a value by hand", async () => {
     await bench.applied("emptied", answering(secret("emptied", { user: "admin", password: "right" })));
     await bench.api.patch(inNamespace(secret("emptied", {}), bench.namespace), { data: { password: null } });
     await eventually(async () =>

@@ -35,7 +35,7 @@ describe("when an author changes the type of a field of the status", function ()
 
     const operator = await TestOperator.install(cluster, withType({ type: "integer" }));
     try {
-      // No server-side apply: the API server refuses anybody's to an object that does not fit its schema.
+      // No server-side apply: the API server refuses every one to an object that does not fit its schema.
       await api.patch(object, { spec: { answer: { status: { size: 5, kept: null } } } });
       await operator.start({ identity: "two" });
       await eventually(async () => {
@@ -76,7 +76,7 @@ describe("when an author changes the type of a field of the status", function ()
       const operator = await TestOperator.install(cluster, definition("integer", true));
       const { apiVersion, kind, metadata } = object;
       const bare = { apiVersion, kind, metadata: { name: metadata.name, namespace } };
-      await eventually(() => assert.rejects(api.apply(bare, "somebody"), /failed to create/));
+      await eventually(() => assert.rejects(api.apply(bare, "other-client"), /failed to create/));
       try {
         await operator.start();
         const asked = await eventually(() => {

@@ -107,7 +107,7 @@ function scene(
   };
 }
 
-describe("when a namespace is deleted, and nobody sees the children in it go", function () {
+describe("when a namespace is deleted, and no watch sees the children in it go", function () {
   this.timeout(120_000);
 
   // Kubernetes takes seconds to delete a namespace, and a watch to be refused.

@@ -32,7 +32,7 @@ describe('a Job that is created once (update: "never")', function () {
     await always(() => bench.api.assertGone(here("expires")));
   });
 
-  it("gets its label back that somebody takes away, and nothing else is changed", async () => {
+  it("gets its label back that another client takes away, and nothing else is changed", async () => {
     await bench.applyObject("stripped", answer("stripped", "1"));
     await eventually(() => bench.api.get(here("stripped")));
     await bench.api.patch(here("stripped"), {
@@ -44,7 +44,7 @@ describe('a Job that is created once (update: "never")', function () {
     });
   });
 
-  it("gets every mark back that somebody takes away or changes, wherever it is", async () => {
+  it("gets every mark back that another client takes away or changes, wherever it is", async () => {
     const away = inNamespace(job("marked", "example.com/worker:1"), await bench.api.newNamespace("away"));
     const object = await bench.applyObject("marked", answering(job("marked", "example.com/worker:1"), away));
     const marks = async (child: Manifest) => {
@@ -106,7 +106,7 @@ describe('a Job that is created once (update: "never")', function () {
     });
   });
 
-  it("leaves its name to somebody else's object after it has gone, and the rest of the answer is applied", async () => {
+  it("leaves its name to another client's object after it has gone, and the rest of the answer is applied", async () => {
     await bench.applyObject("replaced", answer("replaced", "1"));
     await eventually(() => bench.api.get(here("replaced")));
     await bench.idle();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { conditionsIn, type JsonObject } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
-import { always, eventually, meanwhile } from "../../support/eventually";
+import { always, eventually, whileRepeating } from "../../support/eventually";
 import { announceArgo } from "../support/argo";
 import { configMap, namespace } from "../support/manifests";
 import { saying, useWatching } from "../support/useWatching";
@@ -22,10 +22,10 @@ describe("an operator that watches a kind that others own, where", function () {
     const touch = async (time: number) => {
       await sleep(1_000);
       await bench.api.annotate(object, { "example.com/touched": String(time) });
-      // Nobody asked for this, and no change of the Deployment comes of it.
+      // The operator did not ask for this, and no change of the Deployment comes of it.
       await bench.api.applyStatus(object, { observedGeneration: time });
     };
-    await meanwhile(touch, async () => {
+    await whileRepeating(touch, async () => {
       await eventually(
         async () => {
           await bench.api.get(bench.configMap("of-busy"));
@@ -65,7 +65,7 @@ describe("an operator that watches a kind that others own, where", function () {
     );
   });
 
-  it("the handler returns the watched object itself, and somebody offers the object for adoption: it is refused, and the object stays", async () => {
+  it("the handler returns the watched object itself, and a user offers the object for adoption: it is refused, and the object stays", async () => {
     const labels = { "example.com/by": "itself" };
     const operator = await bench.install({ watch: { apiVersion: "v1", kind: "ConfigMap", labels } });
     operator.plan("itself", saying([configMap("itself", { a: "2" })]));
@@ -111,7 +111,7 @@ describe("an operator that watches a kind that others own, where", function () {
     await bench.api.get(bench.configMap("of-two"));
   });
 
-  it("somebody deletes or edits what is remembered: only the state is lost, and nothing else is touched", async () => {
+  it("a user deletes or edits what is remembered: only the state is lost, and nothing else is touched", async () => {
     const operator = await bench.install();
     operator.plan("known", saying([configMap("of-known")]));
     const running = await bench.leading(operator);
@@ -123,7 +123,7 @@ describe("an operator that watches a kind that others own, where", function () {
     await bench.settled(operator, object);
     assert.equal((await bench.api.get(bench.configMap("of-known"))).metadata.uid, uid);
 
-    const other = await bench.api.apply(bench.configMap("of-nobody"));
+    const other = await bench.api.apply(bench.configMap("of-none"));
     const asked = operator.calls("known").length;
     const forged = {
       object: { ...(kept["object"] as JsonObject), name: 7, namespace: ["x"] },
@@ -147,24 +147,24 @@ describe("an operator that watches a kind that others own, where", function () {
     assert.equal((await bench.api.get(other)).metadata.uid, other.metadata.uid);
 
     // A Memory of an object that is not there makes the operator delete nothing but that Memory.
-    const stray = operator.memoryOf({ ...object, metadata: { ...object.metadata, uid: "nobody" } });
-    const nobody = { namespace: bench.namespace, name: "nobody" };
+    const stray = operator.memoryOf({ ...object, metadata: { ...object.metadata, uid: "missing" } });
+    const missing = { namespace: bench.namespace, name: "missing" };
     await bench.api.apply({
       ...stray,
       metadata: { ...stray.metadata, labels: (await bench.memory(operator, object)).metadata.labels },
-      object: { apiVersion: "apps/v1", kind: "Deployment", ...nobody, uid: "nobody" },
+      object: { apiVersion: "apps/v1", kind: "Deployment", ...missing, uid: "missing" },
       memory: { kinds: ["v1/ConfigMap"], elsewhere: true },
     } as never);
     await eventually(async () => {
       // Each time again: the watch may show the Memory only after a run that looked for it.
-      running.controller.hint(nobody);
+      running.controller.hint(missing);
       await bench.api.assertGone(stray);
     });
     assert.equal((await bench.api.get(other)).metadata.uid, other.metadata.uid);
     assert.equal((await bench.api.get(bench.configMap("of-known"))).metadata.uid, uid);
   });
 
-  it("somebody else's ConfigMap bears our labels: it is no child, and is watched like any other", async () => {
+  it("another client's ConfigMap bears our labels: it is no child, and is watched like any other", async () => {
     const labels = { "example.com/by": "forged" };
     const operator = await bench.install({
       watch: { apiVersion: "v1", kind: "ConfigMap", labels },
@@ -175,10 +175,10 @@ describe("an operator that watches a kind that others own, where", function () {
     const marks = { ...operator.childLabels, "argosy.dev/owner-uid": owner.metadata.uid };
     const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.metadata.uid }];
     const child = await bench.api.apply(
-      bench.here(configMap("forged", { of: "somebody" }, { labels: marks, ownerReferences })),
+      bench.here(configMap("forged", { of: "another" }, { labels: marks, ownerReferences })),
     );
     const both = await bench.api.apply(
-      bench.here(configMap("watched", { of: "somebody" }, { labels: { ...marks, ...labels } })),
+      bench.here(configMap("watched", { of: "another" }, { labels: { ...marks, ...labels } })),
     );
     await bench.settled(operator, both);
     await bench.api.annotate(owner, { "example.com/again": "1" });
@@ -190,7 +190,7 @@ describe("an operator that watches a kind that others own, where", function () {
       assert.equal((await bench.api.get(bench.configMap(metadata.name))).metadata.uid, metadata.uid);
   });
 
-  it("somebody else's Workflow has our label: it is watched like any other, and only in the operator's namespace it is a record", async () => {
+  it("another client's Workflow has our label: it is watched like any other, and only in the operator's namespace it is a record", async () => {
     const watch = { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow", labels: { "example.com/by": "x" } };
     const operator = await bench.install({ watch });
     await bench.leading(operator);
@@ -245,7 +245,7 @@ describe("an operator that watches a kind that others own, where", function () {
     assert.equal(running.reportsOf("credentials")[0]?.log.trim(), "log ***");
   });
 
-  it("Secrets are watched: somebody labels a token, and the handler is never shown it", async () => {
+  it("Secrets are watched: a user labels a token, and the handler is never shown it", async () => {
     const labels = { "example.com/by": "enemy" };
     const operator = await bench.install({
       namespaces: [bench.namespace],
@@ -260,7 +260,7 @@ describe("an operator that watches a kind that others own, where", function () {
     const token = secret("token", { type: "kubernetes.io/service-account-token" });
     token.metadata.annotations = { "kubernetes.io/service-account.name": "victim" };
     const release = secret("release", { type: "helm.sh/release.v1", stringData: { release: "values" } });
-    // One is there before the operator, and one comes while the operator is at work.
+    // One exists before the operator, and one comes while the operator is at work.
     await bench.api.apply(token);
     await bench.leading(operator);
     await bench.api.apply(release);

@@ -4,15 +4,15 @@ import { type Resource, resourcePath } from "../../../runtime/base/resource";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import { type Kind, Objects, type Reference } from "../../../tools/objects";
 
-/** Who changes what the engine made, where a test does not say otherwise. */
-export const SOMEBODY = "somebody";
+/** The default field manager of the tests' own writes. */
+const OTHER_CLIENT = "other-client";
 
 /** The API server as others than the engine use it: users, foreign controllers, the test itself. */
 export class Api extends Objects {
   private namespaces = 0;
 
   constructor(connection: ClusterConnection) {
-    super(connection, SOMEBODY);
+    super(connection, OTHER_CLIENT);
   }
 
   /**
@@ -22,7 +22,7 @@ export class Api extends Objects {
   async applyStatus(
     manifest: Reference,
     status: JsonObject,
-    { manager = SOMEBODY, force = true } = {},
+    { manager = OTHER_CLIENT, force = true } = {},
   ): Promise<KubernetesObject> {
     const { apiVersion, kind, metadata } = manifest;
     const { name, namespace } = metadata;
@@ -43,7 +43,7 @@ export class Api extends Objects {
     const path = resourcePath(await this.resourceOf(manifest), manifest.metadata);
     await this.transport.send({
       method: "PATCH",
-      path: `${path}?fieldManager=${SOMEBODY}&dryRun=All`,
+      path: `${path}?fieldManager=${OTHER_CLIENT}&dryRun=All`,
       contentType: "application/apply-patch+yaml",
       body: manifest,
     });
@@ -59,7 +59,7 @@ export class Api extends Objects {
     await this.patch(reference, { metadata: { annotations } });
   }
 
-  /** The object, which must be there. */
+  /** The object, which must exist. */
   async get(reference: Reference): Promise<KubernetesObject> {
     const object = await this.find(reference);
     assert.ok(object, `${reference.kind} ${reference.metadata.name} is not there`);
@@ -75,7 +75,7 @@ export class Api extends Objects {
     return (await this.transport.send<Answer>({ method: "POST", path, body })).body;
   }
 
-  /** Lists a kind from the API server's cache. The cache begins with that, unless somebody has watched the kind before. */
+  /** Lists a kind from the API server's cache. The cache begins with that, unless a client has watched the kind before. */
   async beginCache(kind: Kind): Promise<void> {
     const path = resourcePath(await this.resourceOf(kind), {});
     await this.transport.send({ method: "GET", path: `${path}?resourceVersion=0` });

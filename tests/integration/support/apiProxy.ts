@@ -125,7 +125,7 @@ export class ApiProxy {
     const proxied = { method, path, length: Number(headers["content-length"] ?? 0) };
     this.requests.push(proxied);
     const refusal = await this.before(proxied);
-    // Nobody waits any more for a request that was kept waiting until the end.
+    // The client may have given up a request that was kept waiting.
     if (response.destroyed) return;
     if (refusal === "cut") return void response.destroy();
     if (refusal) return refuse(response, refusal);

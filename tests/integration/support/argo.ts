@@ -12,8 +12,8 @@ export const INSTANCE_ID = "argosy-test";
 export const KEPT: KeptSeconds = { successes: 3_600, failures: 86_400 };
 
 /**
- * Argo's kinds as the platform installs them, without Argo: no controller is there. What it would write, a test
- * writes in its place; how the real one takes it is tried in the e2e.
+ * Argo's kinds as the platform installs them, without Argo's controllers. A test writes what they would write. The e2e tests the
+ * real ones.
  */
 export function announceArgo(): void {
   const definitions = buildArgoWorkflowsDefinitions({
@@ -28,7 +28,7 @@ export function announceArgo(): void {
   for (const definition of Object.values(definitions)) announceKind(definition);
 }
 
-/** Gives the operator's runner further rights in its own namespace: those that it has beside Argo. */
+/** Gives the operator's runner further rights in its own namespace: those that it has where Argo is installed. */
 export async function allowRunner(
   operator: TestOperator,
   name: string,

@@ -30,7 +30,7 @@ export function faultsOf(victims: Victims): Fault[] {
   const { controlPlane } = cluster;
   const back = async () => {
     await startApiServer(controlPlane);
-    // By itself it may take minutes to notice, and nobody else deletes the children.
+    // By itself it may take minutes to notice, and no other controller deletes the children.
     await renewGarbageCollector(cluster);
   };
   const leader = async () => {

@@ -26,7 +26,7 @@ export class ChaosPod {
     await this.pod.end("SIGKILL");
   }
 
-  /** Starts the runner's container again, unless somebody has. */
+  /** Starts the runner's container again, unless it runs. */
   revive(): void {
     if (!this.pod.isRunning) this.pod.startRunner();
   }

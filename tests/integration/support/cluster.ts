@@ -36,7 +36,7 @@ export function announceKind(manifest: Manifest): void {
 }
 
 /**
- * Loads a file of tests. What is announced meanwhile belongs to it.
+ ** Loads a file of tests. The kinds that are announced during the load belong to it.
  * @throws SharedKindError if it announces a kind that another file has announced
  */
 export async function loadAnnouncing(file: string, load: () => Promise<unknown>): Promise<void> {

@@ -27,7 +27,7 @@ export type ControllerProcessOutput =
 export class ControllerProcess {
   readonly reports: ProcessReport[] = [];
   readonly notices: string[] = [];
-  /** What nobody caught in there. */
+  /** The errors that were not caught in there. */
   readonly faults: string[] = [];
 
   private constructor(private readonly process: ChildProcess) {

@@ -43,7 +43,7 @@ export async function kstatusProgram(): Promise<{ readonly program: string } | {
   }
   const built = mkdtempSync(path.join(cache, "kstatus-"));
   await run("go", ["build", "-trimpath", "-buildvcs=false", "-o", path.join(built, "kstatus"), "."], options);
-  // Another process may have built it meanwhile.
+  // Another process may have built it since the check.
   if (existsSync(program)) rmSync(built, { recursive: true });
   else renameSync(built, folder);
   return { program };

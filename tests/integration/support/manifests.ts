@@ -2,7 +2,7 @@ import type { JsonObject, Manifest } from "../../../runtime/base/objects";
 import type { Operator } from "../../../runtime/operator/definition";
 import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/programs/definitionFile";
 
-/** Fields of a manifest's metadata beside its name. */
+/** Fields of a manifest's metadata other than its name. */
 export type Metadata = Partial<Manifest["metadata"]>;
 
 export function configMap(

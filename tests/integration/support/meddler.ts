@@ -1,13 +1,13 @@
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 
-/** What somebody else does at each write of a status. */
+/** What another client does at each write of a status. */
 export interface Meddling {
   readonly before?: () => unknown;
   readonly after?: () => unknown;
 }
 
-/** A client beside which somebody does other things, at exact moments. */
+/** A client next to which another client acts, at exact moments. */
 export class Meddler extends KubernetesClient {
   constructor(
     connection: ClusterConnection,

@@ -39,7 +39,7 @@ export function withOperators(scenes: Readonly<Record<string, OperatorScene>>, g
   sideBySide(Object.fromEntries(plays));
 }
 
-/** What {@link withOperatorEach} takes besides the scenes. */
+/** The options of {@link withOperatorEach}. */
 export interface OperatorEachOptions {
   /** How the names of the operators begin: their kinds are made of them, so it is unique in a mocha run. */
   readonly name: string;

@@ -23,6 +23,6 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     clearInterval(looking);
     send();
   }, 50);
-  // It ends with its input, though nobody has released the object.
+  // It ends with its input, even if the object was not released.
   looking.unref();
 });

@@ -59,12 +59,12 @@ export class PodBench {
     });
   }
 
-  /** The Ready condition of an object, which must be there. */
+  /** The Ready condition of an object, which must exist. */
   async readyOf(manifest: Reference): Promise<Condition> {
     return conditionOf(await this.api.get(manifest), "Ready");
   }
 
-  /** Does what the pod of a Workflow that is there would, with a child process as the handler. */
+  /** Does what the pod of an existing Workflow would, with a child process as the handler. */
   run(workflow: string, more: Partial<RunOnceOptions> = {}): Promise<RunOutcome> {
     const { operator, runnerNamespace } = this.operator;
     return runOnce({
@@ -94,7 +94,7 @@ export class PodBench {
 }
 
 /**
- * Installs an operator for the tests of a suite, beside Argo's kinds.
+ ** Installs an operator for the tests of a suite, in addition to Argo's kinds.
  * @param begin given a bench before each test
  */
 export function usePods(

@@ -42,7 +42,7 @@ export interface BelievedWorld {
   reference(name: string): Reference;
 }
 
-/** What must be there once everybody is quiet, and whether it is. */
+/** What must exist once no client writes any more, and whether it does. */
 export class PropertyBeliefs {
   readonly models = new Map<string, Model>();
   readonly marks: Mark[] = [];
@@ -87,7 +87,7 @@ export class PropertyBeliefs {
     }
   }
 
-  /** What other controllers have made is as they made it as long as its owner is there. */
+  /** What other controllers have made is as they made it as long as its owner exists. */
   private async assertForeigners(): Promise<void> {
     for (const made of this.foreigners) {
       const [{ uid, name } = { uid: "", name: "" }] = made.metadata.ownerReferences ?? [];

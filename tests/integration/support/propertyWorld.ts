@@ -30,7 +30,7 @@ const BLOCKED = { mode: "good", value: 0, maps: 1, secret: false, service: false
 /** How many names were given in this process. */
 let renamed = 0;
 
-/** An operator at work, everybody who interferes with it, and what must be there when they are quiet. */
+/** An operator at work, all clients that interfere with it, and what must exist once they write no more. */
 export class PropertyWorld {
   private readonly beliefs: PropertyBeliefs;
   private main: TestController | undefined;
@@ -159,7 +159,7 @@ export class PropertyWorld {
     return made;
   }
 
-  /** The same, and somebody writes to it under the operator's own field manager. */
+  /** The same, and another client writes to it under the operator's own field manager. */
   async addForgery(name: string): Promise<void> {
     const made = await this.addForeigner(name);
     if (!made) return;
@@ -196,7 +196,7 @@ export class PropertyWorld {
     }
   }
 
-  /** Writes an annotation that is nobody's business many times in a row. */
+  /** Writes an annotation that no controller reads, many times in a row. */
   async touch(name: string): Promise<void> {
     if (!this.beliefs.models.has(name)) return;
     for (let time = 0; time < 20; time++) {
@@ -216,7 +216,7 @@ export class PropertyWorld {
   async renewFar(): Promise<void> {
     const isFar = ({ metadata }: Manifest) => metadata.namespace === this.far;
     await this.renewNamespace(this.far);
-    // Where the handler fails, nobody can bring back what went with the namespace.
+    // If the handler fails, what went with the namespace cannot be brought back.
     for (const [name, { spec, left }] of this.beliefs.models) {
       if (!left) continue;
       const children = left.children.filter((child) => !isFar(child));
@@ -333,7 +333,7 @@ export class PropertyWorld {
     await this.proxy.stop();
     const { api, operator } = this;
     const { apiVersion, kind } = operator.object("any");
-    // None of them may be there for the next world's controllers. What they need a finalizer for goes with it.
+    // None of them may be left for the next world's controllers. What they need a finalizer for goes with it.
     for (const object of await api.list({ apiVersion, kind }, this.namespace)) {
       await api.patch(object, { metadata: { finalizers: [] } });
       await api.delete(object);

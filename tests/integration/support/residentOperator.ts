@@ -16,7 +16,7 @@ import { namespace } from "./manifests";
 import { ResidentPod, type ResidentPodOptions } from "./residentPod";
 import { customResourceDefinitionOf, type ObjectPlan } from "./testOperator";
 
-/** What the runners of a test are told beside where they are. */
+/** The settings of a test's runners, other than their place. */
 export type ResidentSettings = Pick<ResidentPodOptions, "leaseSeconds" | "without" | "traces">;
 
 /**

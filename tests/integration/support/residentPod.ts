@@ -98,7 +98,7 @@ export class ResidentPod {
     return pod;
   }
 
-  /** Starts the handler's container. Until then the runner is there alone. */
+  /** Starts the handler's container. Until then the runner is alone. */
   startHandler(): this {
     this.container.start();
     return this;
@@ -140,7 +140,6 @@ export class ResidentPod {
     return this.options.name;
   }
 
-  /** Whether the runner's process is there. */
   get isRunning(): boolean {
     const { runner } = this;
     return runner !== undefined && runner.exitCode === null && runner.signalCode === null;

@@ -39,8 +39,8 @@ export async function stopSharedCluster(): Promise<void> {
 }
 
 /**
- * Loads every file of integration tests, none of which is run: each announces its kinds when it is loaded. Where files
- * run side by side nobody else loads all of them.
+ * Loads every file of integration tests without running it: each announces its kinds when it is loaded. When files run side by
+ * side, no other process loads all of them.
  */
 async function announceKindsOfAll(): Promise<void> {
   for (const file of testFilesIn("tests/integration")) {

@@ -85,7 +85,7 @@ export class RunBench extends PodBench {
 }
 
 /**
- * Installs an operator for the tests of a suite, beside Argo's kinds.
+ ** Installs an operator for the tests of a suite, in addition to Argo's kinds.
  * @param name the operator's, which no other suite has
  * @param begin given a bench before each test
  */

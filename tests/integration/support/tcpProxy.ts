@@ -66,7 +66,7 @@ export class TcpProxy {
     this.cut();
   }
 
-  /** From now on the API server gets every request and nobody gets its answer. */
+  /** From now on the API server gets every request, and its answers are lost. */
   loseAnswers(): void {
     this.losing = true;
   }

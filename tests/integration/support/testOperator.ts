@@ -62,7 +62,7 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
   readonly group?: string;
   /** Names that it had before. */
   readonly formerNames?: string[];
-  /** Whether its CRD and roles are installed; otherwise it works with what is there. @default true */
+  /** Whether its CRD and roles are installed. Otherwise it works with the existing ones. @default true */
   readonly installs?: boolean;
   /** The source of main.js. @default plannedHandler.js */
   readonly handler?: string;

@@ -16,8 +16,8 @@ import { useOperator } from "./useOperator";
 const TWIN = customResourceDefinitionOf({ name: "deployment" });
 
 /**
- * Hooks for the tests of a `describe`: an operator in the cluster, and a working tree beside it whose handler may answer otherwise.
- * Each command of Argosy there is checked to write nothing.
+ * Hooks for the tests of a `describe`: an operator in the cluster, and a working tree whose handler may answer otherwise. Each
+ * command of Argosy there is checked to write nothing.
  */
 export function useDiff() {
   announceKind(TWIN);

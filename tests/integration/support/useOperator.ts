@@ -182,7 +182,7 @@ export function becomesReady(api: Api, object: Reference, patience?: Patience): 
 /** The status of an object that no engine has written: what the installed CRD gives each. */
 export const UNTOUCHED = { observedGeneration: 0 };
 
-/** The condition of a type, which must be there. */
+/** The condition of a type, which must exist. */
 export function conditionOf(object: KubernetesObject, type: string): Condition {
   const { conditions = [] } = (object["status"] ?? {}) as { conditions?: Condition[] };
   const found = conditions.find((condition) => condition.type === type);

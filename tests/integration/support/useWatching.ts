@@ -35,7 +35,7 @@ export class Watching {
     return this.bench.install({ name, watch, ...more });
   }
 
-  /** A Deployment of somebody else's that the operator watches. */
+  /** A user's Deployment that the operator watches. */
   watched(operator: TestOperator, name: string, spec: JsonObject = {}): Promise<KubernetesObject> {
     const labels = { ...operator.operator.watch?.labels };
     return this.api.apply(this.here(deployment(name, spec, { labels })));
