@@ -26,7 +26,7 @@ const THEIR_WORD = ["spec", "data", "rules", "subjects", "roleRef"] as const;
 /** These hold the namespace as long as their controller has not let them go. */
 const HELD = ["Sensor", "EventSource", "EventBus"];
 
-describe("Argo of somebody else's that is in the cluster already", function () {
+describe("another program's Argo that is in the cluster already", function () {
   this.timeout(LONG_MS);
   let theirs: readonly Manifest[] = [];
   let team = "";
@@ -82,16 +82,16 @@ describe("Argo of somebody else's that is in the cluster already", function () {
     }
   });
 
-  it("goes on to do what somebody else wants of it", async () => {
+  it("goes on to serve its other users", async () => {
     const { api } = session();
-    const workflow = buildForeignWorkflow(team, "beside");
+    const workflow = buildForeignWorkflow(team, "later");
     await api.create(workflow);
-    await workflowSucceeds(team, "beside");
+    await workflowSucceeds(team, "later");
     await api.delete(workflow);
     await ticks(team);
   });
 
-  it("is as it was when the stack is destroyed, with all that is somebody else's", async () => {
+  it("is as it was when the stack is destroyed, with all objects of other users", async () => {
     const { api } = session();
     await installation.destroy();
     await api.assertGone(namespace(NAMESPACE));

@@ -43,7 +43,7 @@ describe("the whole examples", function () {
       "      apiToken: { name: deploy-notifier, key: github-token }\n",
       "",
     );
-    // Each minute, so that nobody waits for a morning.
+    // Each minute, so that the test need not wait for a morning.
     project.edit("handlers/environment/operator.yaml", '"0 6 * * *"', '"* * * * *"');
     await createVolumes(VOLUMES);
     await session().createNamespace(DEPLOYS);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { namespace } from "../integration/support/manifests";
-import { type Somebody, somebody } from "./support/accounts";
+import { type PrivilegedUser, privilegedUser } from "./support/accounts";
 import { assertChild, createReady, FORMS, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
 import { waitFor } from "./support/progress";
@@ -11,8 +11,8 @@ const AGAIN = "argosy.dev/reconcile-at";
 
 /** The controllers of Kubernetes, a kubelet and Argo are at work here: tests/integration/guards.test.ts has none of them. */
 describe("with guards", () => {
-  let stranger: Somebody | undefined;
-  let operations: Somebody | undefined;
+  let stranger: PrivilegedUser | undefined;
+  let operations: PrivilegedUser | undefined;
   let people = "";
 
   before(async () => {
@@ -24,8 +24,8 @@ describe("with guards", () => {
     const installation = await session().anotherInstallation("guards", { settings });
     await installation.up();
     await api.create(namespace(people));
-    stranger = await somebody(team, "stranger");
-    operations = await somebody(people, "operations");
+    stranger = await privilegedUser(team, "stranger");
+    operations = await privilegedUser(people, "operations");
   });
 
   after(async () => {
@@ -61,11 +61,11 @@ describe("with guards", () => {
 
       it("has its annotations set by the named group alone", async () => {
         const object = form.object("guarded", 0);
-        const ask = ({ api }: Somebody) => api.annotate(object, { [AGAIN]: new Date().toISOString() });
+        const ask = ({ api }: PrivilegedUser) => api.annotate(object, { [AGAIN]: new Date().toISOString() });
         const message = await waitFor("the guard", () => refused(() => ask(known(stranger))));
         assert.match(message, /stranger may not update .* with changed argosy\.dev annotations/);
         await ask(known(operations));
-        // What others set is nobody's business.
+        // No guard covers the annotations of others.
         await known(stranger).api.annotate(object, { "example.com/note": "mine" });
         await readyIs(form, "guarded", READY);
       });
@@ -93,7 +93,7 @@ describe("with guards", () => {
   }
 });
 
-function known(account: Somebody | undefined): Somebody {
+function known(account: PrivilegedUser | undefined): PrivilegedUser {
   assert.ok(account);
   return account;
 }

@@ -12,9 +12,9 @@ const PAIRS = [
   { leaving: FORMS.pod, staying: LETTER },
   { leaving: LETTER, staying: FORMS.pod },
 ] as const;
-/** Changes before and after, beside those meanwhile. */
+/** How many changes are made before and after the operator leaves. */
 const CHANGES = 4;
-/** What Pulumi says somebody may type who means it. */
+/** What Pulumi tells the user to type in order to go on. */
 const WORDS = /`(pulumi state unprotect '[^']+')`/g;
 const NOT_REFUSED = "@@ not refused @@";
 /** CRDs; event bus; namespaces and Argo's CRDs: the next is refused when the former is not protected any more. */
@@ -109,8 +109,8 @@ describe("a stack with the settings of prod", function () {
         putBack = () => {};
         await installation.stack.up();
         await createReady(leaving, alive, 1);
-        await createReady(staying, "beside", 1);
-        for (const [form, name] of [[leaving, alive] as const, [staying, "beside"] as const]) {
+        await createReady(staying, "other", 1);
+        for (const [form, name] of [[leaving, alive] as const, [staying, "other"] as const]) {
           await session().api.delete(form.object(name, 0));
         }
       });
@@ -119,7 +119,7 @@ describe("a stack with the settings of prod", function () {
 
   // Mocha runs what stands in a block by itself before the blocks in it.
   describe("that is taken down", () => {
-    it("is not destroyed, as long as nobody says that he means it", async () => {
+    it("is not destroyed until the user confirms it", async () => {
       for (const { leaving } of PAIRS) await createReady(leaving, `last-${leaving.operator}`, 1);
       const words = await refused(shell, "pulumi destroy --yes --non-interactive");
       const crds = PAIRS.map(({ leaving }) => leaving.crd);
@@ -145,7 +145,7 @@ describe("a stack with the settings of prod", function () {
   });
 });
 
-/** Asserts that Pulumi refuses. Gives what it tells somebody to type. */
+/** Asserts that Pulumi refuses. Returns what it tells the user to type. */
 async function refused(shell: Shell, command: string): Promise<string[]> {
   const printed = await shell.run(`if ${command} < /dev/null; then echo '${NOT_REFUSED}'; fi`);
   assert.ok(!printed.includes(NOT_REFUSED), printed);

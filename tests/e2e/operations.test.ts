@@ -39,22 +39,22 @@ describe("a handler that is edited while it is at work", () => {
     await update;
     await letGo(await leaderOf(FORMS.resident.operator));
     for (const form of Object.values(FORMS)) await session().api.delete(form.object("slow", 0));
-    await session().api.delete(FORMS.resident.object("beside", 0));
+    await session().api.delete(FORMS.resident.object("other", 0));
   });
 
   it('holds up no other object in the form "resident", and has no second run of the one at work', async () => {
     const form = FORMS.resident;
     const pod = slowIn.get(form.execution) ?? "";
     await waitFor("the new code to be rolled out", async () => assert.ok(await isLeaving(pod)));
-    await session().api.create(form.object("beside", 1));
+    await session().api.create(form.object("other", 1));
     const startedAt = performance.now();
-    await waitFor("its child", () => assertChild(form, "beside", 1));
+    await waitFor("its child", () => assertChild(form, "other", 1));
     const heldUpMs = Math.round(performance.now() - startedAt);
     tell(`handled after ${heldUpMs} ms`);
     assert.ok(heldUpMs <= MOST_HELD_UP_MS, `${heldUpMs} ms`);
     // A runner that stood by before the roll-out may lead first, until the roll-out ends that runner too.
     await waitFor("its child by the new code", async () =>
-      assert.equal(form.editionOf(await assertChild(form, "beside", 1)), "second"),
+      assert.equal(form.editionOf(await assertChild(form, "other", 1)), "second"),
     );
     const leader = await leaderOf(form.operator);
     assert.notEqual(leader, pod);

@@ -5,7 +5,7 @@ import { Shell } from "./support/shell";
 
 /** Made by the page's own commands. */
 const USERS_NAMESPACE = "shop";
-/** What a page takes for granted: a clone of the project, with somebody's name for commits. */
+/** What a page takes for granted: a clone of the project, with a user's name for commits. */
 const CLONE = `
 git init --quiet
 git config user.name e2e

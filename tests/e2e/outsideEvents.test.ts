@@ -71,7 +71,7 @@ describe("events from outside", function () {
     );
     const stranger = await startSender(URL, "another token", [{ ...body, version: "0.2.0" }], { tries: 1 });
     assert.deepEqual(Object.keys(await stranger.ended()), ["401"]);
-    // What comes after it is there, and it is not.
+    // A later one has arrived, and it has not.
     await (await startSender(URL, TOKEN, [{ ...body, version: "0.3.0" }])).ended();
     await waitFor("the last object", async () =>
       assert.deepEqual((await ids()).sort(), ["example/other/0.1.0", "example/other/0.3.0"]),
@@ -188,7 +188,7 @@ async function scale(component: "sensor" | "event-source", replicas: 0 | 1): Pro
   });
 }
 
-/** No object can be made for a while. Meanwhile the sensor is replaced, with an event in its hands, as a roll-out does it. */
+/** For a while no object can be made. In that time the sensor is replaced while it holds an event, as a roll-out does it. */
 async function withoutRoom(): Promise<void> {
   const quota: Manifest = {
     apiVersion: "v1",

@@ -62,7 +62,7 @@ describe(`events from outside, by a bus of ${MEMBERS} and ${INTAKES} intakes`, f
     const huge = { event: "published", repository: "example/huge", version: "1.0.0" };
     const sender = await startSender(URL, TOKEN, [{ ...huge, padding: 2 * MEBIBYTE }], { tries: 1 });
     assert.deepEqual(await sender.ended(), { 400: 1 });
-    // What comes after it is there, and it is not.
+    // A later one has arrived, and it has not.
     await (await startSender(URL, TOKEN, [{ ...huge, version: "1.0.1" }])).ended();
     await allAreThere("example/huge", 1);
   });

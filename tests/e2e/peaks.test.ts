@@ -55,7 +55,7 @@ describe("heavy work at a peak", function () {
     await session().api.create(quota);
     try {
       const most = await handledAtOnce("quota", UNDER_QUOTA);
-      // Not two at most: where another pod is replaced meanwhile, a run may have its room.
+      // Not two at most: while another pod is replaced, a run may use its share.
       assert.ok(most < AT_ONCE, `${most} pods at once, as without a quota`);
     } finally {
       await session().api.delete(quota);
@@ -83,7 +83,7 @@ describe("heavy work at a peak", function () {
         for (const uid of still) waited.add(uid);
         tell(`${still.length} runs wait after the roll-out`);
       });
-      // A child is there a moment before its run has ended.
+      // A child exists a moment before its run has ended.
       const succeeded = () =>
         assert.deepEqual(
           [...waited].filter((uid) => !runs.in("succeeded").includes(uid)),
@@ -94,19 +94,19 @@ describe("heavy work at a peak", function () {
       runs.stop();
       project.edit(definition, narrower, limited);
     }
-    // Pulumi deletes the ConfigMap of the limit before it makes the other one, and Argo keeps to the last limit meanwhile.
+    // Pulumi deletes the ConfigMap of the limit before it makes the other one. In between, Argo keeps to the last limit.
     tell(`the limit was not there at ${absences} looks`);
   });
 });
 
 /**
- * Creates objects and waits until each has its child. Gives the most pods of runs that there were at once.
- * @param meanwhile done as soon as the objects are there
+ * Creates objects and waits until each has its child. Returns the most pods of runs that existed at once.
+ * @param act called as soon as the objects exist
  */
 async function handledAtOnce(
   prefix: string,
   count: number,
-  meanwhile: () => Promise<unknown> = async () => {},
+  act: () => Promise<unknown> = async () => {},
 ): Promise<number> {
   const { api, team } = session();
   const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
@@ -114,7 +114,7 @@ async function handledAtOnce(
   await Promise.all(names.map((name) => api.create(FORM.object(name, 3))));
   const pods = watchPods();
   try {
-    await meanwhile();
+    await act();
     await waitFor(`${count} objects to be handled`, () => Promise.all(names.map(isHandled)), LONG_MS);
   } finally {
     pods.stop();

@@ -19,7 +19,7 @@ describe("the one that stands by", () => {
     await session().up();
   });
 
-  it("leads within 20 s of the leader's death, and handles what has changed meanwhile", async () => {
+  it("leads within 20 s of the leader's death, and handles what has changed since", async () => {
     await createReady(resident, "before-fall", 1);
     const leader = await leaderOf(resident.operator);
     const transport = new HttpTransport(session().connection);
@@ -59,7 +59,7 @@ describe("the one that stands by", () => {
   });
 });
 
-/** The kubelet may have ended it meanwhile: it did not answer its probes. */
+/** The kubelet may have ended it, since it did not answer its probes. */
 function wake(process_: number): void {
   try {
     process.kill(process_, "SIGCONT");

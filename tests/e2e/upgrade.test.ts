@@ -12,7 +12,7 @@ const KEPT = [
   { form: LETTER, name: "kept-letter" },
   { form: FORMS.pod, name: "kept-report" },
 ] as const;
-/** Changes before and after, beside those meanwhile. */
+/** How many changes are made before and after the update. */
 const CHANGES = 4;
 
 describe("pulumi up on a stack of an older version of the package", function () {
@@ -70,7 +70,7 @@ describe("pulumi up on a stack of an older version of the package", function () 
     for (const writer of writers) await writer.assertAllHandled();
   });
 
-  it("keeps what nobody has changed, and goes on to handle it", async () => {
+  it("keeps what was not changed, and goes on to handle it", async () => {
     for (const { form, name } of KEPT) {
       await readyIs(form, name, { status: "True", reason: "Reconciled" });
       assert.equal((await session().api.get(form.child(name))).metadata.uid, childOf.get(name));

@@ -6,7 +6,7 @@ import { CONTROLLER_NAMESPACE, NAMESPACE } from "./support/session";
 import { succeeds } from "./support/workflows";
 
 const PORT = 2746;
-/** What the UI lists, and one thing that must be there. */
+/** What the UI lists, and one entry that it must contain. */
 const LISTS = [
   [`workflow-templates/${NAMESPACE}`, "memcached"],
   [`event-sources/${NAMESPACE}`, "argosy"],
@@ -49,7 +49,7 @@ describe("argo-server", () => {
   it("shows nothing to anyone without a token", async function () {
     needKubectl(this);
     await withPort(CONTROLLER_NAMESPACE, "argo-server", PORT, async (port) => {
-      const { code } = await askJson(`https://127.0.0.1:${port}/api/v1/workflows/${NAMESPACE}`, "nobody");
+      const { code } = await askJson(`https://127.0.0.1:${port}/api/v1/workflows/${NAMESPACE}`, "no-token");
       assert.equal(code, 401);
     });
   });

@@ -64,7 +64,7 @@ describe('an operator of the form "pod" that watches objects of others', functio
     });
   });
 
-  it("follows its changes, and puts right what somebody does to the child", async () => {
+  it("follows its changes, and corrects what another client does to the child", async () => {
     await session().api.patch(watched(), { spec: { replicas: 1 } });
     await budgetIsGone();
     await session().api.patch(watched(), { spec: { replicas: 3 } });

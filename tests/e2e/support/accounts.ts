@@ -3,15 +3,15 @@ import type { Manifest } from "../../../runtime/base/objects";
 import { Api } from "../../integration/support/api";
 import { session } from "./hooks";
 
-/** Somebody with an account of their own. */
-export interface Somebody {
+/** A user with every right in the cluster, but outside the group of its administrators. */
+export interface PrivilegedUser {
   readonly api: Api;
   /** Takes the account and its rights away. */
   readonly leave: () => Promise<void>;
 }
 
-/** Makes an account with every right in the cluster, which is not of the group of its administrators. */
-export async function somebody(namespace: string, name: string): Promise<Somebody> {
+/** Makes the account of such a user. */
+export async function privilegedUser(namespace: string, name: string): Promise<PrivilegedUser> {
   const { api, connection } = session();
   const account: Manifest = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } };
   const rights: Manifest = {

@@ -15,7 +15,7 @@ export const FOREIGN_NAMESPACE = "argosy-e2e-argo";
 export const FOREIGN_JETSTREAM = "latest";
 
 const ARGOSY = "argosy";
-const SOMEBODY = "somebody-else";
+const OTHER_PROGRAM = "another-program";
 /** Stands for all namespaces until {@link everywhere}. */
 const EVERYWHERE = "everywhere";
 const ONE_NAMESPACE = /^--(namespaced|managed-namespace=.*)$/;
@@ -44,7 +44,7 @@ export function buildForeignArgo(): Manifest[] {
     buildWorkflowController(OPTIONS),
   ];
   const manifests = sets.flatMap((set) => Object.values(set)).map(everywhere);
-  return [namespace(FOREIGN_NAMESPACE), ...manifests.map(asSomebodyElse)];
+  return [namespace(FOREIGN_NAMESPACE), ...manifests.map(asOtherProgram)];
 }
 
 function everywhere(manifest: Manifest): Manifest {
@@ -62,9 +62,9 @@ function everywhere(manifest: Manifest): Manifest {
   };
 }
 
-function asSomebodyElse(manifest: Manifest): Manifest {
+function asOtherProgram(manifest: Manifest): Manifest {
   const changed = (key: string, value: unknown): unknown => {
-    if (value === ARGOSY) return SOMEBODY;
+    if (value === ARGOSY) return OTHER_PROGRAM;
     if (key === "args") return (value as string[]).filter((argument) => !ONE_NAMESPACE.test(argument));
     if (key === "controller-config.yaml")
       return String(value).replace(/"?version"?: .*2\.\d+\.\d+.*/, `version: ${FOREIGN_JETSTREAM}`);
@@ -76,7 +76,7 @@ function asSomebodyElse(manifest: Manifest): Manifest {
 
 const TICK_SECONDS = 5;
 
-/** What somebody does with it in a namespace: at each tick of a clock a ConfigMap, and a Workflow of one pod. */
+/** What its other users do with it in a namespace: at each tick of a clock a ConfigMap, and a Workflow of one pod. */
 export function buildForeignUse(team: string): Manifest[] {
   const name = "tick";
   const apiVersion = "argoproj.io/v1alpha1";
@@ -133,7 +133,7 @@ export function buildForeignUse(team: string): Manifest[] {
   ];
 }
 
-/** A Workflow of somebody's own, without a template. */
+/** A user's own Workflow, without a template. */
 export function buildForeignWorkflow(team: string, name: string): Manifest {
   const container = { image: "busybox:1.37.0-musl", command: ["true"] };
   return {

@@ -4,7 +4,7 @@ import type { Reference } from "../../../tools/objects";
 import { session } from "./hooks";
 import { waitFor } from "./progress";
 
-/** What both operators do wrong where they are asked for so many: for SLOW they wait until they are let go. */
+/** Numbers for which both operators misbehave: for SLOW they wait until they are released. */
 export const SLOW = 47;
 export const CRASHES = 48;
 export const HANGS = 49;
@@ -78,7 +78,7 @@ function reference(apiVersion: string, kind: string, name: string): Reference {
   return { apiVersion, kind, metadata: { name, namespace: session().team } };
 }
 
-/** Asserts that the child is there and carries the number. */
+/** Asserts that the child exists and carries the number. */
 export async function assertChild(form: Form, name: string, count: number): Promise<KubernetesObject> {
   const child = await session().api.get(form.child(name));
   assert.equal(form.countIn(child), count);

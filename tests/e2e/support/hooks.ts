@@ -12,7 +12,7 @@ export function session(): Session {
 
 /**
  * Called by mocha (`require` in .mocharc.e2e.json) before the first test and after the last one. Without a cluster or
- * Pulumi every test is skipped on a developer's machine, and fails in CI, where both must be there.
+ * Pulumi every test is skipped on a developer's machine, and fails in CI, which must have both.
  */
 export const mochaHooks = {
   async beforeAll(this: Mocha.Context): Promise<void> {

@@ -18,7 +18,7 @@ export const RELEASES = "releases";
 const RELEASE = { apiVersion: "releases.example.com/v1", kind: "Release" };
 export const CRD = "releases.releases.example.com";
 
-/** A stack with the example outside-event, and what it needs beside it. */
+/** A stack with the example outside-event, and what it needs in addition. */
 export interface ReleasesStack {
   /** Takes all of it away. */
   readonly takeDown: () => Promise<void>;
@@ -97,7 +97,7 @@ export async function warnings(): Promise<KubernetesObject[]> {
   return all.filter((event) => (event["regarding"] as { uid?: string } | undefined)?.uid === uid);
 }
 
-/** So many webhooks of releases. */
+/** This many webhooks of releases. */
 export function releasesOf(repository: string, count: number) {
   return Array.from({ length: count }, (_, index) => ({
     event: "published",

@@ -96,5 +96,5 @@ export class Session {
 }
 
 function takenMessage(server: string, name: string): string {
-  return `the cluster at ${server} has a namespace ${name} already: the e2e would install into it and delete it. Use an empty cluster (KUBECONFIG), or "pulumi destroy" what is there.`;
+  return `the cluster at ${server} has a namespace ${name} already: the e2e would install into it and delete it. Use an empty cluster (KUBECONFIG), or "pulumi destroy" the installation in it.`;
 }

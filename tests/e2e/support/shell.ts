@@ -4,7 +4,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 const DONE = "@@ done @@";
 
 /**
- * A bash that somebody types into: variables last from one piece of script to the next. After a piece that fails, a new bash begins
+ ** A bash as a user types into it: variables last from one piece of script to the next. After a piece that fails, a new bash begins
  * without them, so that pieces that do not need them still run.
  */
 export class Shell {

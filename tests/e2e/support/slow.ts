@@ -34,7 +34,7 @@ export async function leaseOf(operator: string): Promise<Record<string, string>>
 /** The pod that leads. */
 export async function leaderOf(operator: string): Promise<string> {
   const [pod = ""] = ((await leaseOf(operator))["holderIdentity"] ?? "").split("_");
-  assert.ok(pod, "nobody leads");
+  assert.ok(pod, "no pod leads");
   return pod;
 }
 

@@ -10,7 +10,7 @@ export interface Up extends UpResult {
   readonly replaced: readonly string[];
 }
 
-/** The stack of a copy of the project, its state in files beside it. */
+/** The stack of a copy of the project, its state in files next to it. */
 export class TestStack extends FileStack {
   /** `pulumi up`. */
   async up(options: Pick<UpOptions, "expectNoChanges"> = {}): Promise<Up> {

@@ -4,14 +4,14 @@ import { tell, waitFor } from "./progress";
 import { leaseOf } from "./slow";
 
 /**
- * Waits until another pod leads. Gives for how long nobody did, by the times in the Lease: from the former one's last
- * renewal to the next one's begin, in seconds.
+ * Waits until another pod leads. Returns for how long no pod did, by the times in the Lease: from the former one's last renewal to
+ * the next one's begin, in seconds.
  */
 export async function takenOver(
   operator: string,
   former: string,
 ): Promise<{ leader: string; seconds: number }> {
-  // One that gets as far as handing over has done so before anybody looks: it counts from here.
+  // A leader that hands over may have done so before the first look: it counts from here.
   let renewedAt = new Date().toISOString();
   const lease = await waitFor(`another than ${former} to lead`, async () => {
     const spec = await leaseOf(operator);

@@ -8,7 +8,7 @@ import { waitFor } from "./progress";
 const FOLDER = path.join(tmpdir(), "argosy-e2e-volumes");
 
 /**
- * Makes volumes of 128Mi for a cluster without a storage class, whose only node is this machine. Elsewhere nobody uses them. Those
+ * Makes volumes of 128Mi for a cluster without a storage class, whose only node is this machine. Elsewhere they stay unused. Those
  * that an earlier test left go first.
  */
 export async function createVolumes(count: number): Promise<void> {

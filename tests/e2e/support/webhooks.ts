@@ -17,12 +17,12 @@ export interface Plan {
 }
 
 const REPOSITORY = "example/shop";
-/** Again after so many rounds. */
+/** How many rounds later an event is sent again. */
 const LATER = 3;
 
 /**
- * So many different events in so many rounds. Of a hundred, some twenty are sent twice, at once or rounds later; four are
- * poison, four do not count, and two come with two contents.
+ * The given number of different events in the given number of rounds. Of a hundred, some twenty are sent twice, at once or rounds
+ * later; four are poison, four do not count, and two come with two contents.
  */
 export function planWebhooks(count: number, rounds: number): Plan {
   const plan = {
@@ -57,7 +57,7 @@ export function planWebhooks(count: number, rounds: number): Plan {
   return plan;
 }
 
-/** Sends each body until it is answered 2xx or for so many times, four at a time, unhurriedly. Prints how often there was which answer. */
+/** Sends each body until it is answered 2xx or has been sent `tries` times, four at a time, unhurriedly. Prints the count of each answer. */
 const SENDER = `
 const [url, token, text, tries] = process.argv.slice(1);
 const bodies = JSON.parse(text);
@@ -99,7 +99,7 @@ export interface Sender {
 }
 
 /**
- * Starts it, and waits until it is at work. Of a body with `padding: 1000`, the field becomes a text of so many characters.
+ * Starts it, and waits until it is at work. In a body with `padding: 1000`, the field becomes a text of that many characters.
  * @param tries how often each is sent at most
  */
 export async function startSender(

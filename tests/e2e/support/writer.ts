@@ -15,8 +15,8 @@ const CONVERGED_MS = 300_000;
 const PAUSE_MS = { resident: 500, pod: 10_000 } as const;
 
 /**
- * Somebody who makes, changes and deletes objects without end, and knows what must be there when all is quiet. Which
- * change comes when is the same in each run.
+ * A client that makes, changes and deletes objects without end, and knows what must exist when all is quiet. The order of the
+ * changes is the same in each run.
  */
 export class Writer {
   /** The number of each object that there shall be, by name; undefined for one that was deleted. */
@@ -37,7 +37,7 @@ export class Writer {
     });
   }
 
-  /** Waits until so many further changes are made. */
+  /** Waits until this many further changes are made. */
   async further(changes: number): Promise<void> {
     const goal = this.changes + changes;
     await waitFor(`${changes} changes for ${this.form.operator}`, () => {

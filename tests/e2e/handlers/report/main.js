@@ -21,7 +21,7 @@ function answer(request) {
   console.log(JSON.stringify({ id: request.id, ...reconcile(request) }));
 }
 
-/** A handler is slow if it waits for a test's word: how long a cluster takes for something else nobody knows. */
+/** A slow handler waits for a test's signal, because the time that a cluster takes for anything else is unknown. */
 function answerAtAWord(request) {
   fs.writeFileSync("/tmp/began", "");
   if (fs.existsSync("/tmp/go")) answer(request);
