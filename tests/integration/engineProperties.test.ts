@@ -119,7 +119,7 @@ function operations(): fc.Arbitrary<Operation[]> {
         2,
         of("renew", (world) => world.renewHandler()),
       ),
-      // Now and then everybody is quiet: a new leader looks at all again, and would hide what the old one has lost.
+      // Now and then no client writes: a new leader looks at all again, and would hide what the old one has lost.
       each(
         3,
         of("rest", (world) => world.assertQuiet()),

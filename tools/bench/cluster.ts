@@ -121,7 +121,7 @@ export class Cluster {
     return sample.value * 1000;
   }
 
-  /** The writes by everybody that the API server has answered so far: see {@link countWrites}. */
+  /** The writes of all clients that the API server has answered so far: see {@link countWrites}. */
   async writes(): Promise<Map<string, number>> {
     return countWrites(await textOf(this.transport, "/metrics", this.signal));
   }

@@ -24,7 +24,7 @@ export interface OthersOptions {
   readonly signal: AbortSignal;
 }
 
-/** Everybody else in the cluster: other controllers, forgers, autoscalers, and administrators of namespaces. */
+/** All other clients in the cluster: other controllers, forgers, autoscalers, and administrators of namespaces. */
 export class Others {
   constructor(private readonly options: OthersOptions) {}
 

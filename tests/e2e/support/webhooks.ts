@@ -57,7 +57,7 @@ export function planWebhooks(count: number, rounds: number): Plan {
   return plan;
 }
 
-/** Sends each body until it is answered 2xx or has been sent `tries` times, four at a time, unhurriedly. Prints the count of each answer. */
+/** Sends each body until it is answered 2xx, at most `tries` times, four at a time, unhurriedly. Prints the count of each answer. */
 const SENDER = `
 const [url, token, text, tries] = process.argv.slice(1);
 const bodies = JSON.parse(text);

@@ -23,7 +23,7 @@ const AFTERWARDS = { timeoutMs: 60_000 };
 
 describe("when etcd is restored from a backup", function () {
   this.timeout(180_000);
-  // One of its own: everybody's objects are lost with it.
+  // Its own cluster: the objects of all tests in a cluster are lost with etcd.
   let cluster: OwnCluster;
   let operator: TestOperator;
   let proxy: TcpProxy;

@@ -320,7 +320,7 @@ export class PropertyWorld {
     this.proxy.cut();
   }
 
-  /** Checks all that must hold once everybody is quiet, and that it stays so. */
+  /** Checks all that must hold once no client writes any more, and that it stays so. */
   async assertQuiet(): Promise<void> {
     await eventually(() => this.beliefs.assertAllRight(), QUIET);
     await sleep(300);

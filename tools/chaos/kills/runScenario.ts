@@ -12,7 +12,7 @@ export interface World {
   holdsLate: boolean;
   /** Starts a process. @param definition @default that of the scenario */
   start(definition?: Scenario["operator"]): void;
-  /** Users do something, and everybody comes to rest. */
+  /** Users do something, and all programs come to rest. */
   act(act: Act): Promise<void>;
   /** Waits until the process that lives leads, nothing has happened for a while, and what was late has arrived. */
   rest(): Promise<void>;
