@@ -31,7 +31,7 @@ export class ObjectRows {
     if (!verdict) return;
     const key = keyOf(report.operator, report);
     const { uid, durationMs: tookMs } = report;
-    // A failure says nothing about the children: those that were counted before are still there.
+    // A failure says nothing about the children: those that were counted before still exist.
     const before = this.lastRuns.get(key);
     const children = report.children ?? (before?.uid === uid ? before?.children : undefined);
     const failed = report.result === "failed";

@@ -95,7 +95,7 @@ async function listed(client: KubernetesClient, kind: Resource, places: Places):
   }
 }
 
-/** A part that is deployed and not there. */
+/** A part that was deployed and no longer exists. */
 interface Absent {
   readonly about: Parts["about"];
   readonly part: Part;

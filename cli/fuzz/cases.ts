@@ -32,7 +32,7 @@ interface State {
   readonly rests: boolean;
 }
 
-/** Something that goes wrong. "away": the used objects are not there for a while. */
+/** Something that goes wrong. "away": the used objects do not exist for a while. */
 interface Trouble {
   readonly what: "killed" | "refused" | "deleted" | "away";
   /** Whether a child or the used objects go when all is at rest. Otherwise they go right after the change. */

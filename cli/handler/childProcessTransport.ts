@@ -60,9 +60,9 @@ export class ChildProcessTransport implements HandlerTransport {
       listener.exited(exit);
     });
     child.on("error", (error) => {
-      // Node blames the program if the folder is not there.
+      // Node blames the program if the folder does not exist.
       const { folder } = this.options;
-      const startError = existsSync(folder) ? error : new Error(`its folder ${folder} is not there`);
+      const startError = existsSync(folder) ? error : new Error(`its folder ${folder} does not exist`);
       exited({ code: null, signal: null, startError });
     });
     for (const descriptor of [1, 2, 3] as const) {

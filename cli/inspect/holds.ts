@@ -45,7 +45,7 @@ export function holdsOf(known: Known): Hold[] {
   });
 }
 
-/** Why a finalizer is still there. */
+/** Why a finalizer is still set. */
 type Reason = Pick<Hold, "waitsFor" | "remedy">;
 
 function reasonOf(finalizer: string, by: string, known: Known): Reason {

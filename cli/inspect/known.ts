@@ -36,7 +36,7 @@ export interface Known extends InstalledOperators {
   readonly events: readonly ObjectEvent[];
   /** Its runs, the newest first. */
   readonly runs: readonly Run[];
-  /** Children elsewhere that are still there, as "ConfigMap team-a/settings". */
+  /** Children elsewhere that still exist, as "ConfigMap team-a/settings". */
   readonly childrenElsewhere: readonly string[];
   readonly now: Date;
 }

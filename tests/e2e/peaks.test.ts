@@ -95,7 +95,7 @@ describe("heavy work at a peak", function () {
       project.edit(definition, narrower, limited);
     }
     // Pulumi deletes the ConfigMap of the limit before it makes the other one. In between, Argo keeps to the last limit.
-    tell(`the limit was not there at ${absences} looks`);
+    tell(`the limit was missing at ${absences} looks`);
   });
 });
 
@@ -185,7 +185,7 @@ function watchRuns(): { in(state: "waiting" | "succeeded"): readonly string[]; s
   };
 }
 
-/** Counts how often the limit is not there, until it is stopped. */
+/** Counts how often the limit is missing, until it is stopped. */
 function watchLimit(): { stop(): Promise<number> } {
   const metadata = { name: `${FORM.operator}-run-limit`, namespace: NAMESPACE };
   let isOver = false;

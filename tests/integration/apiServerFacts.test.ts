@@ -253,7 +253,7 @@ describe("the API server", function () {
         await client.mergePatch(resource, held.metadata, { metadata: { finalizers: null } });
       });
 
-      it("says that the namespace is not there", async () => {
+      it("says that the namespace does not exist", async () => {
         const name = `${namespace}-missing`;
         const there = manifest({ namespace: name });
         const create = () => client.create(resource, there);

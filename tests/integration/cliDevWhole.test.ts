@@ -227,7 +227,7 @@ describe("argosy dev shows the whole product", function () {
     assert.match((await post("parcel", '{"number":7}')).text, /^created: Parcel orders\/order-/);
   });
 
-  it("wakes an object by a webhook, and says if it is not there", async () => {
+  it("wakes an object by a webhook, and says if it does not exist", async () => {
     await store("woken", { number: 4711 });
     await kubectl("wait", "--for=condition=Ready", "store/woken", "--timeout=60s");
     const looks = async () => {

@@ -484,7 +484,7 @@ describe("argosy diff and argosy try", function () {
     assert.match((await argosy(0, "diff", "previewed")).stdout, /^1 object/);
   });
 
-  it("say what is not there", async () => {
+  it("say what does not exist", async () => {
     assert.match((await argosy(2, "diff", "previewd")).stderr, /Did you mean previewed\?/);
     assert.match((await argosy(1, "diff", `${kind()}/absent`)).stderr, /There is no/);
     await bench.api.apply(inNamespace(configMap("there"), bench.namespace));

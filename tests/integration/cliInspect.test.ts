@@ -247,7 +247,7 @@ describe("the commands that look at a cluster", function () {
     assert.equal(workflow.metadata.labels?.["workflows.argoproj.io/controller-instanceid"], INSTANCE_ID);
   });
 
-  it("say what is not there", async () => {
+  it("say what does not exist", async () => {
     assert.match(
       await argosy(1, "explain", `${kind()}/missing`),
       /^There is no \w+ .*\/missing in this cluster\./,

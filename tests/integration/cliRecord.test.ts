@@ -151,7 +151,7 @@ describe("argosy record", function () {
     assert.deepEqual(Object.keys(recorded.metadata), ["name", "namespace", "generation"]);
     assert.doesNotMatch(text, /managedFields|resourceVersion|argosy\.dev\/owner-uid|creationTimestamp/);
     const main = children.find((each) => each.kind === "Deployment");
-    // What the API server filled in is not there. What the controller reports is.
+    // What the API server filled in is left out. What the controller reports is kept.
     assert.ok(main);
     assert.deepEqual(Object.keys(main["spec"] as object).sort(), ["replicas", "selector", "template"]);
     assert.ok(main["status"]);
@@ -295,7 +295,7 @@ describe("argosy record", function () {
       );
     });
 
-    it("refuses one about an object that is gone or another one, and one that is not there", async () => {
+    it("refuses one about an object that is gone or another one, and one that does not exist", async () => {
       const object = await bench.applied("live");
       const other = await runAbout(object, { uid: "00000000-0000-0000-0000-000000000000" });
       assert.match(await record(1, "--run", other), /was about another .*which was deleted since/);

@@ -21,7 +21,7 @@ describe("the engine, when an object is deleted", function () {
   const finalizersOf = async (name: string) =>
     (await bench.api.get(bench.operator.object(name, {}, bench.namespace))).metadata.finalizers;
 
-  it("has its finalizer there before the first child", async () => {
+  it("has its finalizer before the first child exists", async () => {
     const object = await bench.applyObject("before", answering({ ...configMap("before"), nonsense: 1 }));
     await bench.failed(object, "ChildRefused");
     assert.deepEqual(await finalizersOf("before"), [finalizer]);
@@ -153,7 +153,7 @@ describe("the engine, when an object with children elsewhere is deleted", functi
     assert.ok(bench.operator.calls("leaves").every(({ event }) => event === "reconcile"));
   });
 
-  it("has its finalizer there before the first of them", async () => {
+  it("has its finalizer before the first of them exists", async () => {
     const role = { ...clusterRole(`${bench.namespace}-before`), rules: "nonsense" };
     const object = await bench.applyObject("before", answering(role));
     await bench.failed(object, "ChildRefused");

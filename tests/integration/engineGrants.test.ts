@@ -68,7 +68,7 @@ describe("an operator whose children grant rights", function () {
     });
   }
 
-  it("says that a binding refers to a role that is not there, and binds it when it is", async () => {
+  it("says that a binding refers to a missing role, and binds it when it exists", async () => {
     const object = await bench.applyObject("early", answering(binding("early", "Role", "late")));
     const { message } = await bench.failed(object, "ChildRefused");
     assert.match(message, /The role Role\/late does not exist: return it too, or create it\./);

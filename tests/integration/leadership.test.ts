@@ -240,7 +240,7 @@ describe("leadership by a Lease of the API server", function () {
       ] as const)
         await assert.rejects(place.patch({ op: "add", path: `/spec/${path}`, value }), ApiError);
       for (let turn = 0; turn < 8; turn++) {
-        // It is not there until the next renewal.
+        // It is missing until the next renewal.
         await place.remove();
         await always(alone, { forMs: 1_000 });
       }

@@ -134,9 +134,9 @@ describe("the engine in a pod of its own", () => {
   it("begins nothing until its handler's container runs, and fails if it never does", async () => {
     const manifest = object("demo", answering(configMap("settings")));
     await api.apply(manifest);
-    const handlerReady = () => Promise.reject(new Error("it was not there"));
+    const handlerReady = () => Promise.reject(new Error("it never ran"));
     const { exitCode, message } = await bench.submitted({ namespace, name: "demo" }, { handlerReady });
-    assert.deepStrictEqual([exitCode, message, bench.reports], [1, "it was not there", []]);
+    assert.deepStrictEqual([exitCode, message, bench.reports], [1, "it never ran", []]);
     await api.assertGone(bench.inTest(configMap("settings")));
   });
 

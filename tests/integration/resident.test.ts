@@ -144,7 +144,7 @@ describe("resident runners", function () {
     });
   });
 
-  it("make nothing of a hint for what is not there", async () => {
+  it("ignore a hint for an object that does not exist", async () => {
     const [leading, standby] = await roles();
     const logged = leading.log.length;
     const skipped = () => leading.metric("argosy_reconciles_total", 'result="skipped"');

@@ -67,11 +67,11 @@ describe("a chaos run", () => {
   });
 
   it("ends with the first round where something is lost, with what was wrong and what had happened", async () => {
-    const difference = { object: "o-1", what: "it is not there" };
+    const difference = { object: "o-1", what: "it does not exist" };
     const outcome = await run(planOf(["a"], ["b"]), { differences: async () => [difference] });
     assert.deepEqual(
       outcome.lost.map(({ object, what }) => ({ object, what })),
-      [{ object: "o-1", what: ["it is not there"] }],
+      [{ object: "o-1", what: ["it does not exist"] }],
     );
     assert.deepEqual(
       outcome.lost[0]?.history.map(({ what }) => what),
@@ -87,7 +87,7 @@ describe("a chaos run", () => {
   });
 
   it("is patient after a fault, and not after a round without one", async () => {
-    const wrong = { object: "o-1", what: "it is not there" };
+    const wrong = { object: "o-1", what: "it does not exist" };
     // Wrong at the first look of each round, right from the second on.
     const lookTwice = () => {
       let looks = 0;

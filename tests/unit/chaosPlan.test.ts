@@ -42,7 +42,7 @@ describe("the plan of a chaos run", () => {
     );
   });
 
-  it("creates what is not there, and changes only what is", () => {
+  it("creates only missing objects, and changes only existing ones", () => {
     fc.assert(
       fc.property(options, (each) => {
         const alive = new Set<string>();

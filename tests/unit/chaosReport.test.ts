@@ -38,9 +38,12 @@ describe("the report of a chaos run", () => {
   });
 
   it("tells the history of what is lost, and what repeats the run", () => {
-    const lost = [{ object: "o-1", what: ["it is not there"], history: [{ at: 1, what: "delete o-1" }] }];
+    const lost = [{ object: "o-1", what: ["it does not exist"], history: [{ at: 1, what: "delete o-1" }] }];
     const text = formatText("pod", { ...OUTCOME, lost }, COMMAND);
-    assert.match(text, /^lost: o-1\n {2}it is not there\n +1\.0 s {2}delete o-1\nrepeat it: npm run chaos/m);
+    assert.match(
+      text,
+      /^lost: o-1\n {2}it does not exist\n +1\.0 s {2}delete o-1\nrepeat it: npm run chaos/m,
+    );
     const [run] = JSON.parse(formatJson({ pod: { ...OUTCOME, lost } }, COMMAND)).runs;
     assert.deepEqual([run.lost, run.losses[0].object], [1, "o-1"]);
   });

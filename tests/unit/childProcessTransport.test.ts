@@ -69,7 +69,7 @@ describe("ChildProcessTransport", () => {
     const gone = path.join(folder, "gone");
     const transport = new ChildProcessTransport({ command: [process.execPath], folder: gone, env: {} });
     const exit = await new Listened(transport).exit();
-    assert.equal(exit?.startError?.message, `its folder ${gone} is not there`);
+    assert.equal(exit?.startError?.message, `its folder ${gone} does not exist`);
   });
 
   it("tells that the system takes no command with so much environment", async () => {

@@ -287,7 +287,7 @@ describe("an entry more in a YAML file", () => {
     ["in a list without indentation", "a:\n- x\nb: 1\n", "a:\n- x\n- new\nb: 1\n"],
     ["in an empty list", "a: [] # none\n", "a: [new] # none\n"],
     ["in a list over several lines", "a: [\n  x, # one\n  y\n]\n", "a: [\n  x, # one\n  y, new\n]\n"],
-    ["in a list that is not there", "b: 1", "b: 1\na: [new]\n"],
+    ["in a missing list", "b: 1", "b: 1\na: [new]\n"],
     ["before an empty document", "b: 1\n# end\n---\n# none\n", "b: 1\n# end\na: [new]\n---\n# none\n"],
     ["before the marker of the end", "---\nb: 1\n...\n", "---\nb: 1\na: [new]\n...\n"],
     ["in a list before an empty document", "a:\n  - x\n---\n", "a:\n  - x\n  - new\n---\n"],

@@ -54,7 +54,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
   }
   const within = (name: string) => path.join(folder, name);
 
-  it("help for a command that is not there", async () => {
+  it("help for an unknown command", async () => {
     assert.equal(
       await complaint(2, "help", "rendr"),
       "error: unknown command 'rendr'\n(Did you mean render?)\n",
@@ -109,7 +109,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
       assert.match(text, /empty\/handlers: the folder has no operator in it\. Give each operator a folder/);
     });
 
-    it(`${command} with a folder of operators that is not there`, async () => {
+    it(`${command} with a missing folder of operators`, async () => {
       const text = await complaint(2, command, "--handlers", within("none"));
       assert.match(text, /^--handlers .*none: there is no such folder\.\n$/);
     });

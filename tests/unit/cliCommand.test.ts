@@ -211,7 +211,7 @@ describe("cli: the user's program", () => {
       /no Pulumi\.yaml in .*empty or above.* --project, .*argosy -- init/,
     ],
     ["the folder that is named has none", "empty", "", /--project empty: .*empty has no Pulumi\.yaml/],
-    ["the folder that is named is not there", "none", "", /--project none: there is no such folder/],
+    ["the named folder does not exist", "none", "", /--project none: there is no such folder/],
   ] as const) {
     it(`is asked for where ${what}`, () => {
       const error = (thrown: unknown) =>

@@ -31,7 +31,7 @@ describe("the connection to an embedded control plane", () => {
   });
 
   for (const name of Object.keys(whole) as (keyof typeof whole)[]) {
-    it(`is not there while kwokctl writes ${name}: half of a certificate would be refused for ever`, async () => {
+    it(`does not exist while kwokctl writes ${name}: half of a certificate would be refused for ever`, async () => {
       for (const part of ["", whole[name].slice(0, 40)]) {
         await assert.rejects(read({ ...whole, [name]: part }), new RegExp(`${name} is not complete yet`));
       }

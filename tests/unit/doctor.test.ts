@@ -92,7 +92,7 @@ describe("argosy doctor", () => {
     assert.match(of("operators")?.seen ?? "", /widget\/operator\.yaml:1:\d+: crd/);
   });
 
-  it("finds that a cluster is named and not there", async () => {
+  it("finds that a cluster is named and cannot be reached", async () => {
     const { code, of } = await findings("--kubeconfig", path.join(folder, "file"));
     assert.deepEqual([code, of("cluster")?.state], [3, "missing"]);
   });

@@ -84,7 +84,7 @@ describe("runFixtures", () => {
       );
     });
 
-    it("says which child is not there, and ends where no answer is", async () => {
+    it("names the child that does not exist, and ends where no answer is", async () => {
       const results = await folder.run(handler(answer), {
         "a.yaml": steps("{ ready: [Deployment/a], expect: {} }", "expect: {}"),
       });

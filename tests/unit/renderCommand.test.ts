@@ -190,7 +190,7 @@ describe("the command render", () => {
       return stderr;
     }
 
-    it("a stack that is not there", async () => {
+    it("a stack that does not exist", async () => {
       assert.equal(
         await refusal("--stack", "test"),
         "Pulumi.test.yaml is missing. Stacks with a file: dev, prod. Name one of them with --stack.\n",

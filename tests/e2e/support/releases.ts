@@ -83,7 +83,7 @@ export function idOf({ metadata }: KubernetesObject): string {
 
 /**
  * What is told of events of which no object was made, or another. Only of this deployment's CRD: Kubernetes keeps Events for an
- * hour, so those about the CRD of an earlier file are still there.
+ * hour, so those about the CRD of an earlier file still exist.
  */
 export async function warnings(): Promise<KubernetesObject[]> {
   const { api } = session();

@@ -110,7 +110,7 @@ describe("when an object loses the finalizer for children elsewhere", function (
   });
   afterEach(() => webhook.stop());
 
-  it("and its handler returns none any more, but one is still there, it gets the finalizer back", async () => {
+  it("and its handler returns none any more, but one still exists, it gets the finalizer back", async () => {
     let isRefused = true;
     webhook.answer = ({ operation }) =>
       isRefused && operation === "DELETE" ? { code: 403, message: "still needed" } : undefined;

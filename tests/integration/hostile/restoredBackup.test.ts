@@ -46,7 +46,7 @@ describe("where a backup restores a custom resource after its children", functio
     assert.equal((await bench.api.get(childOf("offered"))).metadata.uid, uid);
   });
 
-  it("into another namespace, with their managedFields, they stay when the custom resource goes that is still there", async () => {
+  it("into another namespace, with their managedFields, they stay when the original custom resource goes", async () => {
     const [away, other] = [await bench.api.newNamespace("away"), await bench.api.newNamespace("copies")];
     const far = inNamespace(configMap("far"), away);
     const object = await bench.applied("copied", answering(configMap("copied"), far));

@@ -52,11 +52,7 @@ describe("a kind that an operator does not have among its children any more", fu
 
   for (const [what, options, now] of [
     ["that is declared as retired", retired, { children: [CONFIG_MAP, RETIRED_SECRET] }],
-    [
-      "that is left out while the rights are still there",
-      leftOut,
-      { children: [CONFIG_MAP], installs: false },
-    ],
+    ["that is left out while the rights remain", leftOut, { children: [CONFIG_MAP], installs: false }],
   ] as [string, TestOperatorOptions, Partial<TestOperatorOptions>][]) {
     it(`${what}: its objects are pruned, and nothing is left when the owner goes`, async () => {
       await handled(options);

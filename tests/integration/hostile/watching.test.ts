@@ -146,7 +146,7 @@ describe("an operator that watches a kind that others own, where", function () {
     assert.equal((await bench.api.get(bench.configMap("of-known"))).metadata.uid, uid);
     assert.equal((await bench.api.get(other)).metadata.uid, other.metadata.uid);
 
-    // A Memory of an object that is not there makes the operator delete nothing but that Memory.
+    // A Memory of a missing object makes the operator delete nothing but that Memory.
     const stray = operator.memoryOf({ ...object, metadata: { ...object.metadata, uid: "missing" } });
     const missing = { namespace: bench.namespace, name: "missing" };
     await bench.api.apply({

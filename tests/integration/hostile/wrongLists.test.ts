@@ -16,7 +16,7 @@ function isWhole(request: ProxiedRequest, plural: string): boolean {
   return isListOf(request, plural) && !/limit=1(&|$)/.test(request.path);
 }
 
-/** Lets lists be answered wrongly. @param version of a time when some objects were not there yet, not any more, or other ones */
+/** Lets lists be answered wrongly. @param version of a time when some objects did not exist yet, existed no more, or were other ones */
 type Wrong = (proxy: ApiProxy, plural: string, version: string) => void;
 
 /** Each whole list is answered with this. */

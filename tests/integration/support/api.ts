@@ -62,12 +62,12 @@ export class Api extends Objects {
   /** The object, which must exist. */
   async get(reference: Reference): Promise<KubernetesObject> {
     const object = await this.find(reference);
-    assert.ok(object, `${reference.kind} ${reference.metadata.name} is not there`);
+    assert.ok(object, `${reference.kind} ${reference.metadata.name} does not exist`);
     return object;
   }
 
   async assertGone(reference: Reference): Promise<void> {
-    assert.ok(!(await this.find(reference)), `${reference.kind} ${reference.metadata.name} is still there`);
+    assert.ok(!(await this.find(reference)), `${reference.kind} ${reference.metadata.name} still exists`);
   }
 
   /** Posts to any path, for what no manifest can name. */

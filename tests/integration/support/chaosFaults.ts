@@ -152,6 +152,6 @@ async function etcdUrl(cluster: OwnCluster): Promise<string> {
 
 /** The first one. @throws Error where there is none */
 function one<Item>([first]: readonly Item[]): Item {
-  if (first === undefined) throw new Error("it is not there");
+  if (first === undefined) throw new Error("it does not exist");
   return first;
 }
