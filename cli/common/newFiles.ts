@@ -34,7 +34,7 @@ export function writeNewFiles(
       made.push(target);
     } catch (error) {
       const { code, path: place = target } = error as NodeJS.ErrnoException;
-      // Another process has created this file since the check, so it is not ours to remove.
+      // An existing file is not ours to remove.
       if (code !== "EEXIST") made.push(target);
       for (const each of made) rmSync(each, { recursive: true, force: true });
       // The error of a write names no file.

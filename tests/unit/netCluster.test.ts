@@ -89,7 +89,7 @@ function restored(now: unknown, old: unknown): unknown {
   );
 }
 
-/** The kinds behind a webhook. Nobody may write the same object for ever. */
+/** The kinds behind a webhook. The engine may not write an object against it for ever. */
 function behind(webhook: string): ServedKind[] {
   let nth = 0;
   return BUILT_IN_KINDS.map((kind) => ({
@@ -121,7 +121,7 @@ function whyNot({ api }: NetWorld): string | undefined {
   const [object] = api.list(new URL("https://api/apis/kills.example.com/v1/things")).items;
   const ready = conditionsIn(object?.["status"]).find(({ type }) => type === "Ready");
   assert.ok(ready);
-  // Nobody runs the pods.
+  // No kubelet runs the pods.
   return ready.status === "True" || ready.reason === "ChildrenNotReady"
     ? undefined
     : `${ready.reason}: ${ready.message}`;
@@ -284,10 +284,10 @@ const UNDOING: Readonly<Record<string, Undoing>> = {
     by: deletes,
   },
 };
-/** So often somebody undoes a child until it counts. */
+/** How often a child is undone until it counts. */
 const ROUNDS = 10;
 
-describe("somebody undoes a child again and again: the operator says so, becomes slower, and is right again in the end", () => {
+describe("another client undoes a child again and again: the operator says so, becomes slower, and is right again in the end", () => {
   for (const [what, undoing] of Object.entries(UNDOING)) {
     it(what, async () => {
       const scenario: Scenario = { name: what, acts: [thing(() => ({ children: [undoing.child] }))] };

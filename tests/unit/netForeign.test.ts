@@ -46,7 +46,7 @@ function at(write: string, moment: (typeof MOMENTS)[number]): Trouble {
   };
 }
 
-describe("somebody changes an object at a write of ours:", () => {
+describe("another client changes an object at a write of ours:", () => {
   for (const scenario of LASTING) {
     it(scenario.name, async () => {
       const first = { ...scenario, acts: scenario.acts.slice(0, 1) };

@@ -32,7 +32,7 @@ const SCENARIO: Scenario = {
 const deleted: Act = ({ objects, namespace }) =>
   objects.delete({ ...THINGS, metadata: { name: "one", namespace } });
 
-/** What somebody makes of a text. Undefined: it is taken away. */
+/** What a client makes of a text. Undefined: it is taken away. */
 const DAMAGES: Readonly<Record<string, (text: string) => string | undefined>> = {
   "is taken away": () => undefined,
   "becomes empty": () => "",
@@ -65,11 +65,11 @@ function marksIn({ api }: NetWorld): Mark[] {
   );
 }
 
-/** Who damages it: anybody, or an earlier version of the operator. Only what the operator has applied counts as its mark. */
+/** Who damages it: any client, or an earlier version of the operator. Only what the operator has applied counts as its mark. */
 const DAMAGERS: Readonly<
   Record<string, (mark: Mark, text: string | undefined, ground: Ground) => Promise<unknown>>
 > = {
-  anybody: ({ object, way }, text, { objects }) => objects.patch(object, patchOf(way, text)),
+  "any client": ({ object, way }, text, { objects }) => objects.patch(object, patchOf(way, text)),
   "an earlier version": ({ object, way }, text, { objects, operator }) => {
     const { apiVersion, kind, metadata, data, spec } = object;
     const { name, namespace, labels, annotations, ownerReferences } = metadata;
@@ -100,8 +100,8 @@ function plain(end: Record<string, unknown>): unknown {
   return JSON.parse(text);
 }
 
-describe("somebody damages a mark of the engine's, and it is right again:", () => {
-  /** What is there in the end, if this happens to the object when all is at rest. */
+describe("a client damages a mark of the engine's, and it is right again:", () => {
+  /** What exists in the end, if this happens to the object when all is at rest. */
   async function endAfter(what: (place: NetWorld) => Promise<unknown>, isDeleted: boolean): Promise<unknown> {
     const { end } = await runScenario(SCENARIO, {
       after: async (place) => {

@@ -15,7 +15,7 @@ interface Refusal extends MemoryAnswer {
   readonly toldAfterMs: number;
 }
 
-/** Somebody has decided that the object may not be so. */
+/** A deliberate refusal: the object may not be so. */
 const MEANT = 0;
 /** The API server answers all other requests. */
 const LASTING = 21_000;
@@ -49,7 +49,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   "an API server that starts": status(401, "Unauthorized", "Unauthorized", BUSY),
 };
 const NAMES = Object.keys(REFUSALS);
-/** Each write is refused in so many ways, the next write in others. */
+/** In how many ways each write is refused. The next write is refused in others. */
 const WAYS = 2;
 
 function status(code: number, reason: string, message: string, toldAfterMs: number): Refusal {

@@ -148,7 +148,7 @@ describe("what happens in one namespace is no matter of the objects of another:"
 
 describe("an object that fails says by when it is tried again, and it is:", () => {
   for (const permanent of [false, true]) {
-    it(`whatever changes meanwhile, ${permanent ? "and then never by itself" : "and then again and again"}`, async () => {
+    it(`whatever changes in between, ${permanent ? "and then never by itself" : "and then again and again"}`, async () => {
       const askedAt: number[] = [];
       const changedAt: number[] = [];
       const change: Act = async (ground) => {

@@ -46,7 +46,7 @@ function deploymentSpec({
   return { ...spec, strategy, ...(name !== undefined && { serviceAccountName: name, serviceAccount: name }) };
 }
 
-/** Nobody takes an address away. */
+/** An address cannot be taken away. */
 function serviceSpec({ clusterIP, ...spec }: JsonObject, before: KubernetesObject | undefined): JsonObject {
   const old = valueAlong(before, ["spec", "clusterIP"]) as string | undefined;
   if (clusterIP !== undefined && old !== undefined && clusterIP !== old)

@@ -33,7 +33,7 @@ export interface MemoryCall {
 export interface MemoryAnswer {
   readonly code: number;
   readonly body: unknown;
-  /** Headers besides those of every answer. */
+  /** Headers in addition to those of every answer. */
   readonly headers?: Record<string, string>;
 }
 
@@ -74,7 +74,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The API server's own fields, which nobody owns. */
+/** The API server's own fields, which no field manager owns. */
 const UNOWNED = [
   ...["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"],
   ...["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"],
@@ -287,7 +287,7 @@ export class MemoryApi {
   ): KubernetesObject {
     if (there) this.check(kind, there, next.metadata, "update");
     const owners = ownersOf(there);
-    const manager = `${url.searchParams.get("fieldManager") ?? "somebody"} Update ${subresource ?? ""}`;
+    const manager = `${url.searchParams.get("fieldManager") ?? "unknown"} Update ${subresource ?? ""}`;
     const { set, gone } = changes(ownedPart(there, kind, subresource), ownedPart(next, kind, subresource));
     for (const fields of owners.values()) for (const way of [...set, ...gone]) fields.delete(way);
     owners.set(manager, new Set([...(owners.get(manager) ?? []), ...set]));
@@ -412,7 +412,7 @@ export class MemoryApi {
     return stored;
   }
 
-  /** The garbage collector: deletes what has owners, none of which is there. */
+  /** The garbage collector: deletes what has owners, none of which exists. */
   private collect(): void {
     this.isCollecting = false;
     const uids = new Set([...this.objects.values()].map(({ metadata }) => metadata.uid));

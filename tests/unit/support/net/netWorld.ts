@@ -96,7 +96,7 @@ export class NetWorld implements World {
   handler: Handler = answerOf;
   /** The handler of the processes that begin after one has died. @default the same */
   nextHandler: Handler | undefined;
-  /** What tells the program of the next process from every other. @default nobody knows */
+  /** What tells the program of the next process from every other. @default unknown */
   program: string | undefined;
   /** How long a lease holds, in seconds. By default it is not renewed: nothing that is compared depends on that. */
   leaseSeconds = 3_600;
@@ -168,7 +168,7 @@ export class NetWorld implements World {
     });
     this.engine = engine;
     engine.start().catch((error: Error) => this.notices.push(`${process}: ${error.stack}`));
-    // As if it had died so long ago that nobody waits for its Lease any more.
+    // As if it had died so long ago that its Lease has expired.
     const again = () => {
       this.clock.drop();
       this.api.forget("leases");
