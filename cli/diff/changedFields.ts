@@ -6,7 +6,7 @@ import { SERVER_METADATA } from "../../runtime/base/objects";
 export interface FieldChange {
   /** ".spec.template.spec.containers[main].image" */
   readonly path: string;
-  /** Undefined: the field does not exist. */
+  /** Undefined: the field is not there. */
   readonly live?: unknown;
   /** Undefined: the field would be removed. */
   readonly wanted?: unknown;
