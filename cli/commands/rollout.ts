@@ -148,7 +148,7 @@ async function undo(client: KubernetesClient, staged: Staged): Promise<void> {
     const replaced = [{ op: "replace", path: "/spec/template", value: made.template }] as const;
     await client.jsonPatch(DEPLOYMENTS, deployment.metadata, replaced, { dryRun });
   };
-  // If it is refused, nobody may be left with the permission to delete children.
+  // If it is refused, no runner may be left with the permission to delete children.
   await change(true);
   // Before the former version comes, which may then delete what the new one has created.
   await write(client, staged, undoneText(text) ?? text);

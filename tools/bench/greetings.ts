@@ -19,8 +19,8 @@ const POLL_MS = 500;
 const SERVED_TIMEOUT_MS = 60_000;
 /** The first changes do not count: they start the handler's process, which an operator of many objects has long had. */
 const WARM_UP = 5;
-/** The ConfigMap that nobody reconciles. */
-const NOBODYS = "of-nobody";
+/** The ConfigMap that no operator reconciles. */
+const UNRECONCILED = "unreconciled";
 /** A change that is not seen at the child by then counts as lost. */
 const LOST_MS = 30_000;
 
@@ -92,7 +92,7 @@ export class Greetings {
 
   /**
    * Changes single objects, each at random, and waits each time until a watch shows the change at the child. In turn with these, it
-   * changes a ConfigMap that nobody reconciles, which is what the API server alone needs.
+   ** changes a ConfigMap that no operator reconciles, which is what the API server alone needs.
    * @returns from just before each change until it is seen, in milliseconds
    */
   async change(
@@ -118,7 +118,7 @@ export class Greetings {
       waiting.delete(name);
       return seenAt === undefined ? undefined : seenAt - changedAt;
     };
-    await this.post(CONFIG_MAPS, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: NOBODYS } });
+    await this.post(CONFIG_MAPS, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: UNRECONCILED } });
     reflector.startWatching();
     const latencies: number[] = [];
     const serverAlone: number[] = [];
@@ -132,13 +132,17 @@ export class Greetings {
         if (own === undefined) lost++;
         else if (time >= 0) latencies.push(own);
         await this.rest(restMs);
-        const alone = await timeOf(NOBODYS, `${CONFIG_MAPS}/${NOBODYS}`, { data: { text } });
+        const alone = await timeOf(UNRECONCILED, `${CONFIG_MAPS}/${UNRECONCILED}`, { data: { text } });
         if (time >= 0 && alone !== undefined) serverAlone.push(alone);
         await this.rest(restMs);
       }
     } finally {
       await reflector.stopWatching();
-      await this.transport.send({ method: "DELETE", path: `${CONFIG_MAPS}/${NOBODYS}`, signal: this.signal });
+      await this.transport.send({
+        method: "DELETE",
+        path: `${CONFIG_MAPS}/${UNRECONCILED}`,
+        signal: this.signal,
+      });
     }
     return { latencies, serverAlone, lost };
   }
