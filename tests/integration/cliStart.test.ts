@@ -141,7 +141,7 @@ describe("npm start", function () {
       scene.interrupt();
       assert.equal(await scene.ended(), 130, scene.stderr);
       assert.ok(await client.get(theirs, metadata), "their object is gone");
-      assert.match(scene.stderr, /memcacheds\.cache\.example\.com stays: .* default\/theirs/);
+      assert.match(scene.stderr, /memcacheds\.cache\.example\.com stays, because .* default\/theirs/);
       await client.delete(CRD, { name: "memcacheds.cache.example.com" });
       await eventually(async () =>
         assert.equal(await client.get(CRD, { name: "memcacheds.cache.example.com" }), undefined),
