@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { version } from "../../package.json";
+import { withoutWaits } from "../unit/support/captured";
 import { packedProject, UserProject } from "./packedPackage";
 
 /**
@@ -20,7 +21,10 @@ describe("the command of the npm package", function () {
   });
   after(() => project?.remove());
 
-  const argosy = (...args: string[]) => project.node(path.join(project.package, "dist/cli.js"), ...args);
+  const argosy = (...args: string[]) => {
+    const ended = project.node(path.join(project.package, "dist/cli.js"), ...args);
+    return { ...ended, stderr: withoutWaits(ended.stderr) };
+  };
 
   it("prints its help at once, and its version", () => {
     // The time of a core, which is much the same on a machine that is busy with other things.

@@ -161,8 +161,10 @@ describe("runFixtures", () => {
   });
 
   it("does not wait for ever", async () => {
-    const { result, stderr } = await captured(() =>
-      folder.run("setInterval(() => {}, 1000)", { "a.yaml": fixture("answer: {}") }, { timeoutSeconds: 3 }),
+    const { result, stderr } = await captured(
+      () =>
+        folder.run("setInterval(() => {}, 1000)", { "a.yaml": fixture("answer: {}") }, { timeoutSeconds: 3 }),
+      { keepsWaits: true },
     );
     assert.match(result[0]?.failure ?? "", /no answer within 3 s .* flush standard output/);
     assert.match(stderr, /^widget fixtures\/a\.yaml: waiting for the handler's answer, for at most 3 s$/m);
