@@ -30,8 +30,8 @@ export function operatorSchema(packageName: string): object {
 }
 
 /** Where the schema of the newest version is, for programs that have no node_modules. */
-export function schemaAddress(packageName: string): string {
-  return `https://unpkg.com/${packageName}/${SCHEMA_FILE}`;
+export function schemaAddress(packageName: string, file = SCHEMA_FILE): string {
+  return `https://unpkg.com/${packageName}/${file}`;
 }
 
 /** The first line of an operator.yaml. Editors with yaml-language-server use it to complete and check the file. */

@@ -12,6 +12,7 @@ import { limitsPage } from "./reference/limits";
 import { contributingPage } from "./reference/map";
 import { metricsPage } from "./reference/metrics";
 import { operatorYamlPage } from "./reference/operatorYaml";
+import { outputSchema } from "./reference/outputSchema";
 import { pluginSchema } from "./reference/pluginSchema";
 import { podsPage } from "./reference/pods";
 import { PARTS, releasedPage } from "./reference/released";
@@ -35,6 +36,7 @@ export const GENERATED: Readonly<Record<string, () => string>> = {
   "docs/reference/pods.md": podsPage,
   "docs/reference/request-and-answer.md": contractKeysPage,
   "docs/reference/security-tests.md": securityTestsPage,
+  "output.schema.json": outputSchema,
   "plugin/schema.json": pluginSchema,
   ...Object.fromEntries(Object.keys(PARTS).map((page) => [page, () => releasedPage(page)])),
 };

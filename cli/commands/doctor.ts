@@ -3,8 +3,7 @@ import { CommandError, EXIT_CODES } from "../common/commandError";
 import { command } from "../common/declaration";
 import { clusterOptions, jsonOption, operatorsOptions, type ValuesOf } from "../common/options";
 import { print, type Style, safe, styleFor } from "../common/terminal";
-import type { Finding } from "../doctor/checkup";
-import { missing, warning } from "../doctor/checkup";
+import { FINDING, type Finding, missing, warning } from "../doctor/checkup";
 import { examineCluster } from "../doctor/cluster";
 import { examineHandlers, examineMachine } from "../doctor/machine";
 import { withCluster } from "../inspect/session";
@@ -12,7 +11,7 @@ import { withCluster } from "../inspect/session";
 const OPTIONS = [
   ...operatorsOptions(),
   ...clusterOptions(),
-  jsonOption("print a line of JSON for each finding"),
+  jsonOption(FINDING, "print a line of JSON for each finding"),
 ];
 
 /**
@@ -29,9 +28,8 @@ export default command({
     const handlers = examineHandlers(options);
     const findings = [...machine, ...handlers.findings, ...(await clusterFindings(options, handlers.names))];
     const style = styleFor(process.stdout);
-    for (const finding of findings) {
-      print(options.json ? JSON.stringify(finding) : formatFinding(finding, style));
-    }
+    const show = options.json ?? ((finding) => print(formatFinding(finding, style)));
+    for (const finding of findings) show(finding);
     return findings.some(({ state }) => state === "missing") ? EXIT_CODES.found : EXIT_CODES.fine;
   },
 });

@@ -3,7 +3,7 @@ import { command } from "../common/declaration";
 import { checkObjectNames } from "../common/objectName";
 import { objectOptions } from "../common/options";
 import { print, progress, styleFor } from "../common/terminal";
-import { explain } from "../inspect/explanation";
+import { EXPLANATION, explain } from "../inspect/explanation";
 import { formatExplanation } from "../inspect/formatExplanation";
 import { tellLeftOut } from "../inspect/installed";
 import { lookAt } from "../inspect/look";
@@ -20,7 +20,7 @@ export default command({
     "with file and line, and the runs of the object. Or explains what holds up its deletion. It also says what to do. " +
     "The exit code is 3 if the object is not Ready.",
   arguments: [["<object>", "KIND/NAME, for example memcached/sessions"]],
-  options: objectOptions(),
+  options: objectOptions(EXPLANATION),
   async run(text, options) {
     checkObjectNames([text]);
     return withCluster(options, async (client) => {
@@ -31,11 +31,8 @@ export default command({
         progress(`${what} cannot be read with the rights of this kubeconfig`),
       );
       const explanation = explain(known);
-      print(
-        options.json
-          ? JSON.stringify(explanation)
-          : formatExplanation(explanation, known.now, styleFor(process.stdout)),
-      );
+      if (options.json) options.json(explanation);
+      else print(formatExplanation(explanation, known.now, styleFor(process.stdout)));
       return explanation.fine ? EXIT_CODES.fine : EXIT_CODES.found;
     });
   },

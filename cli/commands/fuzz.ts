@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import path from "node:path";
+import { z } from "zod";
 import { checkCommand } from "../../definition/commandOnPath";
 import { displayPath } from "../../definition/problems";
 import type { Operator } from "../../runtime/cli";
@@ -27,6 +28,23 @@ import { operatorSource } from "../render/stackOperators";
 const number = <Flags extends string>(flags: Flags, what: string, parse: (text: string) => number) =>
   optionWithDefault<Flags, number | undefined>(flags, what, undefined, parse);
 
+const RESULT = z.strictObject({
+  operator: z.string(),
+  passed: z.boolean(),
+  seed: z.number().describe("With it, the same is found again."),
+  cases: z.number().describe("Cases that were run."),
+  refused: z.number().describe("Cases with an object that the CRD's schema refuses."),
+  answers: z.number().describe("Questions that were answered."),
+  known: z.array(z.string()).readonly().describe("Fields with the values of the fixtures alone."),
+  rule: z.string().optional().describe("The rule that the handler breaks, in one word."),
+  differences: z
+    .array(z.string())
+    .readonly()
+    .optional()
+    .describe("What was expected, and what was seen, a line each."),
+  fixture: z.string().optional().describe("The fixture that was written, in the operator's folder."),
+});
+
 const OPTIONS = [
   number("--seed <number>", "find the same again (default: another one each time)", wholeNumber),
   number("--runs <number>", "the most cases for each operator", positiveInteger),
@@ -37,7 +55,7 @@ const OPTIONS = [
   ),
   flag("--acts-outside", "also ask handlers with rules or secretEnv, though they may act outside Kubernetes"),
   ...stackOperatorsOptions(),
-  jsonOption("print a line of JSON for each operator"),
+  jsonOption(RESULT, "print a line of JSON for each operator"),
 ];
 
 /** The options of {@link fuzz}. */
@@ -121,15 +139,7 @@ function tellOf(
     const found = violation && { rule: violation.rule, differences: violation.differences };
     const place = file && path.relative(folder, file);
     const counted = { seed, cases, refused, answers, known };
-    return print(
-      JSON.stringify({
-        operator: name,
-        passed: !violation,
-        ...counted,
-        ...found,
-        ...(file && { fixture: place }),
-      }),
-    );
+    return json({ operator: name, passed: !violation, ...counted, ...found, fixture: place });
   }
   if (known.length > 0)
     progress(

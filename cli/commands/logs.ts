@@ -12,7 +12,7 @@ import { flag, objectOptions, optionWithDefault, wholeNumber } from "../common/o
 import { print, progress, type Style, safe, styleFor } from "../common/terminal";
 import { type DevLines, type DevOperator, type DevReader, devReaders } from "../inspect/inDev";
 import { installedOperators, tellLeftOut, unreadableError } from "../inspect/installed";
-import { followLogs, type LogSource, type PodLine, readLog, sourcesOf } from "../inspect/podLog";
+import { followLogs, type LogSource, POD_LINE, type PodLine, readLog, sourcesOf } from "../inspect/podLog";
 import { type InstalledOperator, identityIn, noneHandles } from "../inspect/readInstalled";
 import { withCluster } from "../inspect/session";
 import { findTarget, type NamespaceOptions } from "../inspect/target";
@@ -33,7 +33,7 @@ export default command({
   options: [
     flag("-f, --follow", "follow the logs until Ctrl-C, including those of new pods"),
     optionWithDefault("--tail <lines>", "how many of the last lines of each container", 100, wholeNumber),
-    ...objectOptions("print each line as JSON"),
+    ...objectOptions(POD_LINE, "print each line as JSON"),
   ],
   async run(of, options) {
     checkNames([of]);
@@ -46,7 +46,8 @@ export default command({
       const style = styleFor(process.stdout);
       const show = (line: PodLine) => {
         if (object !== undefined && objectIn(line.text) !== object) return;
-        print(options.json ? JSON.stringify(line) : formatLine(line, style));
+        if (options.json) options.json(line);
+        else print(formatLine(line, style));
       };
       const linesOf = (found: DevLines | undefined): PodLine[] =>
         (found?.lines ?? [])

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
+import { z } from "zod";
 import { checkCommand } from "../../definition/commandOnPath";
 import { loadOperators } from "../../definition/loadOperators";
 import { displayPath } from "../../definition/problems";
@@ -11,7 +12,7 @@ import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { writeNewFiles } from "../common/newFiles";
 import { checkObjectNames } from "../common/objectName";
-import { referenceTo } from "../common/objectReference";
+import { OBJECT_REFERENCE, referenceTo } from "../common/objectReference";
 import {
   clusterOptions,
   flag,
@@ -37,6 +38,18 @@ import { Fakes } from "../record/fakes";
 import { asked, type LiveQuestion, liveQuestion, secretsAmong } from "../record/question";
 import { requestOf } from "../record/recordedRun";
 
+const RECORDED = z.strictObject({
+  operator: z.string(),
+  installation: z.string(),
+  object: OBJECT_REFERENCE,
+  event: z.enum(["reconcile", "finalize"]).describe("What the handler was asked for."),
+  file: z.string().describe("The fixture that was written."),
+  childCount: z.number(),
+  usedCount: z.number().describe("How many used objects it has."),
+  fakeCount: z.number().describe("How many values of Secrets are fakes."),
+  passed: z.boolean().describe("Whether the fixture passes."),
+});
+
 const OPTIONS = [
   option("--run <run>", "a recorded run instead of an object, by its name in argosy runs"),
   option("--out <file>", "the file to write (default: fixtures/<name>.yaml in the operator's folder)"),
@@ -45,7 +58,7 @@ const OPTIONS = [
   namespaceOption(),
   ...operatorsOptions(),
   ...clusterOptions(),
-  jsonOption("print a line of JSON"),
+  jsonOption(RECORDED, "print a line of JSON"),
 ];
 
 type Options = ValuesOf<typeof OPTIONS>;
@@ -218,8 +231,7 @@ function tell(
     const { name, installation } = deployed.operator;
     const told = { operator: name, installation, object: referenceTo(object, object.metadata), event, file };
     const counts = { childCount: children.length, usedCount: count, fakeCount: fakes.size };
-    print(JSON.stringify({ ...told, ...counts, passed: result.passed }));
-    return;
+    return json({ ...told, ...counts, passed: result.passed });
   }
   const style = styleFor(process.stdout);
   const parts = [

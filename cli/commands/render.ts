@@ -1,16 +1,25 @@
 import path from "node:path";
+import { z } from "zod";
 import { listening } from "../../definition/announcement";
+import { isRecord } from "../../runtime/base/json";
 import type { Manifest } from "../../runtime/base/objects";
 import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { flag, jsonOption, option, platformOption, projectOption, stackOption } from "../common/options";
 import { findProject } from "../common/project";
-import { print, progress } from "../common/terminal";
+import { progress } from "../common/terminal";
 import { argoCdHealth } from "../render/argoCdHealth";
 import { forGitOps } from "../render/gitOps";
 import { readResources } from "../render/manifests";
-import { formatList, formatStream, writeFolder } from "../render/output";
+import { formatStream, writeFolder } from "../render/output";
 import { renderStack } from "../render/renderStack";
+
+/** The manifests as one object, which kubectl reads. */
+const LIST = z.strictObject({
+  apiVersion: z.literal("v1"),
+  kind: z.literal("List"),
+  items: z.array(z.custom<Manifest>(isRecord).meta({ type: "object" })).readonly(),
+});
 
 /** `argosy render`: the program's manifests, without Pulumi's engine and without a cluster. */
 export default command({
@@ -31,7 +40,7 @@ export default command({
     ),
     platformOption(),
     projectOption(),
-    jsonOption("print one object of kind List in JSON instead of YAML"),
+    jsonOption(LIST, "print one object of kind List in JSON instead of YAML"),
   ],
   async run({ stack, out, argocdHealth, platform, project, json }) {
     if (json && out !== undefined)
@@ -47,12 +56,12 @@ export default command({
     if (argocdHealth) {
       const checks = argoCdHealth(manifests);
       if (!checks) throw new CommandError(`No operator of the stack ${stack} has a kind of its own.`);
-      if (json) print(formatList([checks]));
+      if (json) json({ apiVersion: "v1", kind: "List", items: [checks] });
       else process.stdout.write(formatStream([checks]));
       return EXIT_CODES.fine;
     }
     if (others.length > 0) progress(`left out, because only pulumi up makes it: ${others.join(", ")}`);
-    if (json) print(formatList(manifests));
+    if (json) json({ apiVersion: "v1", kind: "List", items: manifests });
     else if (out === undefined) process.stdout.write(formatStream(manifests));
     else {
       const { written, removed } = writeFolder(

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import {
   OBJECT_UID_LABEL,
   OPERATOR_LABEL,
@@ -19,7 +20,7 @@ import {
 import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { checkNames } from "../common/objectName";
-import { formatReference, referenceTo } from "../common/objectReference";
+import { formatReference, OBJECT_REFERENCE, referenceTo } from "../common/objectReference";
 import {
   flag,
   objectOptions,
@@ -34,10 +35,16 @@ import { formatRun } from "../inspect/formatRun";
 import { kindInDev, replayInDev } from "../inspect/inDev";
 import { installedOperators, kindsOf, tellLeftOut } from "../inspect/installed";
 import { type InstalledOperator, type InstalledOperators, noneHandles } from "../inspect/readInstalled";
-import { findRun, type KindOf, type Run, runOf } from "../inspect/runs";
+import { findRun, type KindOf, RUN, type Run, runOf } from "../inspect/runs";
 import { unknownSchedule } from "../inspect/schedule";
 import { withCluster } from "../inspect/session";
 import { findTarget, readTarget, type Target } from "../inspect/target";
+
+/** What is printed for KIND/NAME without `--due`. */
+const REQUESTED = z.strictObject({
+  object: OBJECT_REFERENCE,
+  reconcileAt: z.string().describe("The value of the annotation argosy.dev/reconcile-at, as RFC 3339."),
+});
 
 const OPTIONS = [
   option(
@@ -46,7 +53,7 @@ const OPTIONS = [
   ),
   flag("--no-wait", "do not wait until the run has ended"),
   optionWithDefault("--timeout <seconds>", "how long to wait, in seconds", 120, positiveInteger),
-  ...objectOptions(),
+  ...objectOptions(z.union([RUN, REQUESTED])),
 ];
 
 type Options = ValuesOf<typeof OPTIONS>;
@@ -167,11 +174,8 @@ async function reconcile(client: KubernetesClient, target: Target, options: Opti
     metadata: { annotations: { [RECONCILE_AT_ANNOTATION]: at } },
   });
   const object = referenceTo(target.resource, target.name);
-  print(
-    options.json
-      ? JSON.stringify({ object, reconcileAt: at })
-      : `${formatReference(object)}: its operator will reconcile it at once`,
-  );
+  if (options.json) options.json({ object, reconcileAt: at });
+  else print(`${formatReference(object)}: its operator will reconcile it at once`);
   return EXIT_CODES.fine;
 }
 
@@ -232,7 +236,8 @@ async function ended(
 }
 
 function tell(run: Run, { json, wait }: Options): number {
-  print(json ? JSON.stringify(run) : formatRun(run, new Date(), styleFor(process.stdout)));
+  if (json) json(run);
+  else print(formatRun(run, new Date(), styleFor(process.stdout)));
   if (!json && run.log) print(indent(safe(run.log)));
   return !wait || run.phase === "Succeeded" ? EXIT_CODES.fine : EXIT_CODES.failed;
 }

@@ -1,10 +1,9 @@
 import { command } from "../common/declaration";
-import { objectOptions } from "../common/options";
-import { annotatePaused } from "../inspect/annotatePaused";
+import { annotatePaused, pauseOptions } from "../inspect/annotatePaused";
 
 export default command({
   description: "Resumes paused objects: their operator reconciles them at once.",
   arguments: [["<objects...>", "KIND/NAME, for example memcached/sessions"]],
-  options: objectOptions(),
+  options: pauseOptions(),
   run: (objects, options) => annotatePaused(objects, options, null),
 });

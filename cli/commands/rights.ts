@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Manifest } from "../../runtime/base/objects";
 import { EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
@@ -8,7 +9,16 @@ import { print, type Style, styleFor } from "../common/terminal";
 import { manifestsOf } from "../render/manifests";
 import { manifestsAt } from "../render/manifestsAt";
 import { renderStack } from "../render/renderStack";
-import { accountsOf, compareRights, objectsOf, placeOf, type Right, rightsIn } from "../rights/rights";
+import {
+  accountsOf,
+  compareRights,
+  objectsOf,
+  placeOf,
+  RIGHT,
+  RIGHTS_CHANGE,
+  type Right,
+  rightsIn,
+} from "../rights/rights";
 
 /**
  * `argosy rights [OPERATOR]`: the rights of every account of the program, or of one operator, from the manifests that `pulumi up`
@@ -26,7 +36,7 @@ export default command({
   options: [
     option("--against <ref>", "the git ref to compare with: a branch, a tag or a commit"),
     ...stackOptions(),
-    jsonOption(),
+    jsonOption(z.union([z.strictObject({ rights: z.array(RIGHT).readonly() }), RIGHTS_CHANGE])),
   ],
   async run(operator, { against, stack, platform, project, json }) {
     const folder = findProject(project);
@@ -35,13 +45,14 @@ export default command({
     const style = styleFor(process.stdout);
     if (against === undefined) {
       const found = ofOperator(rightsIn(now), [now], operator);
-      print(json ? JSON.stringify({ rights: found }) : formatRights(found, style));
+      if (json) json({ rights: found });
+      else print(formatRights(found, style));
       return EXIT_CODES.fine;
     }
     const before = await manifestsAt(folder, against, rendered);
     const [was, is] = [before, now].map((each) => ofOperator(rightsIn(each), [before, now], operator));
     const { gained, lost } = compareRights(was ?? [], is ?? []);
-    if (json) print(JSON.stringify({ gained, lost }));
+    if (json) json({ gained, lost });
     else if (gained.length + lost.length === 0) print(`No account gains or loses a right since ${against}.`);
     else {
       if (gained.length > 0) print(`${style("bold", "gained")}\n${formatRights(gained, style, "+ ")}`);

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { runnerNameOf } from "../../components/manifests/names";
 import { identityOf, leaseNameOf } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
@@ -19,7 +20,7 @@ import {
 import { asTyped } from "../common/asTyped";
 import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
-import { clusterOptions, jsonOption } from "../common/options";
+import { clusterOptions, type JsonPrinter, jsonOption } from "../common/options";
 import { print, safe } from "../common/terminal";
 import { describeRollout } from "../inspect/explanation";
 import { installedOperators, tellLeftOut } from "../inspect/installed";
@@ -32,6 +33,29 @@ const ACTIONS = ["status", "resume", "undo"];
 const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
 const REPLICA_SETS = builtIn("apps/v1", "ReplicaSet");
 const CONFIG_MAPS = builtIn("v1", "ConfigMap");
+
+const STATE = z.strictObject({
+  operator: z.string(),
+  installation: z.string(),
+  program: z.string().describe("What tells the program that is rolled out from every other."),
+  former: z
+    .string()
+    .optional()
+    .describe("The last program whose roll-out came to its end before. Left out if none is known."),
+  stage: z
+    .enum(["first", "rest", "done"])
+    .describe("first: a share of the objects is asked. rest: all others too. done: every object was asked."),
+  since: z.string().describe("When it began, or was last resumed, as RFC 3339."),
+  halted: z
+    .strictObject({ at: z.string().describe("Since when, as RFC 3339."), why: z.string() })
+    .optional()
+    .describe("Left out unless it is halted."),
+  accepted: z
+    .literal(true)
+    .optional()
+    .describe("A person has resumed it: deletions of children are accepted."),
+  undone: z.literal(true).optional().describe("A person undoes it."),
+});
 
 /** An operator with a staged roll-out. */
 interface Staged {
@@ -49,15 +73,16 @@ export default command({
     ["<action>", "status, resume or undo"],
     ["[operator]", "the operator's name (default: every operator, or the only one that has halted)"],
   ],
-  options: [...clusterOptions(), jsonOption("print a line of JSON for each operator")],
+  options: [...clusterOptions(), jsonOption(STATE, "print a line of JSON for each operator")],
   async run(action, name, options) {
     if (!ACTIONS.includes(action)) throw new UsageError(`${safe(action)} is none of ${ACTIONS.join(", ")}.`);
     return withCluster(options, async (client) => {
       const staged = await stagedOperators(client, name);
-      if (action === "status") return status(staged, options.json === true);
+      if (action === "status") return status(staged, options.json);
       const chosen = onlyOne(staged, action);
-      if (action === "resume") await resume(client, chosen);
-      else await undo(client, chosen);
+      const { text, words } = await (action === "resume" ? resume : undo)(client, chosen);
+      if (options.json) options.json(lineOf({ ...chosen, state: rolloutStateIn(text) ?? chosen.state }));
+      else print(words);
       return EXIT_CODES.fine;
     });
   },
@@ -79,21 +104,25 @@ async function stagedOperators(client: KubernetesClient, name: string | undefine
   return (await Promise.all(found)).filter((each) => each !== undefined);
 }
 
-function status(staged: readonly Staged[], isJson: boolean): number {
+function status(staged: readonly Staged[], json?: JsonPrinter<typeof STATE>): number {
   for (const { operator, state } of staged) {
     const words = describeRollout(state) ?? `done since ${state.since}`;
-    const { name, installation } = operator;
-    print(
-      isJson
-        ? JSON.stringify({ operator: name, installation, ...state })
-        : safe(`${identityOf(operator)}: ${words}`),
-    );
-    if (!isJson && state.halted)
+    const { name } = operator;
+    if (json) {
+      json(lineOf({ operator, state }));
+      continue;
+    }
+    print(safe(`${identityOf(operator)}: ${words}`));
+    if (state.halted)
       print(`  ${asTyped(`rollout undo ${name}`)}, or ${asTyped(`rollout resume ${name}`)}, ends the halt`);
   }
-  if (staged.length === 0 && !isJson)
+  if (staged.length === 0 && !json)
     print("No operator has a staged roll-out. Give it the field rollout in operator.yaml.");
   return staged.some(({ state }) => state.halted) ? EXIT_CODES.found : EXIT_CODES.fine;
+}
+
+function lineOf({ operator, state }: Pick<Staged, "operator" | "state">): z.infer<typeof STATE> {
+  return { operator: operator.name, installation: operator.installation, ...state };
 }
 
 /** The operator that is named, or else the only one that has halted. */
@@ -108,15 +137,22 @@ function onlyOne(staged: readonly Staged[], action: string): Staged {
   );
 }
 
-async function resume(client: KubernetesClient, staged: Staged): Promise<void> {
+/** What the Lease says then, and what has been done. */
+interface Done {
+  readonly text: string;
+  readonly words: string;
+}
+
+async function resume(client: KubernetesClient, staged: Staged): Promise<Done> {
   const text = resumedText(staged.text, new Date());
   if (text === undefined)
     throw new CommandError(`The roll-out of ${identityOf(staged.operator)} has not halted.`);
   await write(client, staged, text);
-  print(`The roll-out of ${identityOf(staged.operator)} goes on. It halts again if further objects fail.`);
+  const words = `The roll-out of ${identityOf(staged.operator)} goes on. It halts again if further objects fail.`;
+  return { text, words };
 }
 
-async function undo(client: KubernetesClient, staged: Staged): Promise<void> {
+async function undo(client: KubernetesClient, staged: Staged): Promise<Done> {
   const { operator, state, text } = staged;
   const { home: namespace, name } = operator;
   const deployment = await client.get(DEPLOYMENTS, { namespace, name: runnerNameOf(name) });
@@ -151,11 +187,11 @@ async function undo(client: KubernetesClient, staged: Staged): Promise<void> {
   // If it is refused, no runner may be left with the permission to delete children.
   await change(true);
   // Before the former version comes, which may then delete what the new one has created.
-  await write(client, staged, undoneText(text) ?? text);
+  const undone = undoneText(text) ?? text;
+  await write(client, staged, undone);
   await change(false);
-  print(
-    `${identityOf(operator)} goes back to its former version, first for the objects that the new one was asked about. ${asTyped(`rollout status ${name}`)} shows how it goes on. The next pulumi up that changes the operator replaces it: revert the commit before that.`,
-  );
+  const words = `${identityOf(operator)} goes back to its former version, first for the objects that the new one was asked about. ${asTyped(`rollout status ${name}`)} shows how it goes on. The next pulumi up that changes the operator replaces it: revert the commit before that.`;
+  return { text: undone, words };
 }
 
 /** Writes into the Lease, unless it says something else by now. */

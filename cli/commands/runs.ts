@@ -6,7 +6,7 @@ import { flag, objectOptions, optionWithDefault, positiveInteger } from "../comm
 import { indent, print, progress, safe, styleFor } from "../common/terminal";
 import { formatRun } from "../inspect/formatRun";
 import { homesOf, installedOperators, kindsOf, tellLeftOut } from "../inspect/installed";
-import { HOW_LONG_KEPT, listRuns, type SeenRuns } from "../inspect/runs";
+import { HOW_LONG_KEPT, listRuns, RUN, type SeenRuns } from "../inspect/runs";
 import { withCluster } from "../inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
 
@@ -19,7 +19,7 @@ export default command({
     flag("--failed", "only failed runs"),
     flag("--log", "show the end of the handler's standard error for each run"),
     optionWithDefault("--limit <number>", "the most runs to list", 20, positiveInteger),
-    ...objectOptions("print a line of JSON for each run"),
+    ...objectOptions(RUN, "print a line of JSON for each run"),
   ],
   async run(of, options) {
     if (of !== undefined) checkNames([of]);
@@ -28,8 +28,12 @@ export default command({
       const chosen = all.filter(({ phase }) => !options.failed || isFailure(phase)).slice(0, options.limit);
       const [now, style] = [new Date(), styleFor(process.stdout)];
       for (const run of chosen) {
-        print(options.json ? JSON.stringify(run) : formatRun(run, now, style));
-        if (options.log && !options.json && run.log) print(indent(safe(run.log)));
+        if (options.json) {
+          options.json(run);
+          continue;
+        }
+        print(formatRun(run, now, style));
+        if (options.log && run.log) print(indent(safe(run.log)));
       }
       if (unseen) progress(`Some runs may not be listed, because ${unseen}.`);
       else if (chosen.length === 0) progress(`There are no such runs. ${HOW_LONG_KEPT}`);

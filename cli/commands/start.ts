@@ -4,6 +4,7 @@ import { jsonOption, ownClusterOptions } from "../common/options";
 import { print, progress, styleFor } from "../common/terminal";
 import { memcachedOperator } from "../scene/memcachedOperator";
 import { perform } from "../scene/perform";
+import { STEP_RESULT, type StepResult } from "../scene/scene";
 import { steps } from "../scene/steps";
 import { exitCodeOf, formatStep, formatSummary } from "../scene/tell";
 
@@ -15,7 +16,7 @@ export default command({
   description:
     "Plays the life of a Memcached object with the real engine and handler, on its own Kubernetes control plane: " +
     "created, scaled, healed, refused, broken, repaired, deleted. The command fails if a step does not go as expected.",
-  options: [...ownClusterOptions(), jsonOption("print a line of JSON for each step")],
+  options: [...ownClusterOptions(), jsonOption(STEP_RESULT, "print a line of JSON for each step")],
   async runUntil({ json, ...clusterOptions }, signal) {
     const startedAt = performance.now();
     const style = styleFor(process.stdout);
@@ -24,8 +25,7 @@ export default command({
       const audience = {
         notice: progress,
         waiting: (title: string) => progress(`still playing: ${title}`),
-        played: (result: Parameters<typeof formatStep>[0]) =>
-          print(json ? JSON.stringify(result) : formatStep(result, style)),
+        played: json ?? ((result: StepResult) => print(formatStep(result, style))),
       };
       const { results, diagnosis } = await perform(cluster, memcachedOperator(), audience, signal);
       for (const line of diagnosis) progress(line);

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { z } from "zod";
 import { checkCommand } from "../../definition/commandOnPath";
 import { conversionNote, storedSchemaOf } from "../../definition/customResourceDefinition";
 import { displayPath, OperatorError, Problems } from "../../definition/problems";
@@ -17,10 +18,16 @@ import { fixtureCrdsOf } from "../fixtures/definitions";
 import { type Fixtures, readAll } from "../fixtures/fixture";
 import type { FixtureServer } from "../fixtures/fixtureServer";
 import { junitOf, type OperatorResults } from "../fixtures/junit";
-import { type FixtureResult, runFixtures } from "../fixtures/runFixtures";
+import { FIXTURE_RESULT, type FixtureResult, runFixtures } from "../fixtures/runFixtures";
 import { updateFixtures } from "../fixtures/update";
 import { formatLog } from "../local/reconcileLine";
 import { type OperatorSource, operatorSource } from "../render/stackOperators";
+
+const RESULT = z.strictObject({
+  operator: z.string(),
+  ...FIXTURE_RESULT.shape,
+  written: z.literal(true).optional().describe("With --update: the answer was written into the fixture."),
+});
 
 const OPTIONS = [
   flag("--watch", "run the fixtures again after each edit in handlers/, until Ctrl-C"),
@@ -31,7 +38,7 @@ const OPTIONS = [
   ),
   option("--junit <file>", "write the results into a file in JUnit's XML, for continuous integration"),
   ...stackOperatorsOptions(),
-  jsonOption("print a line of JSON for each fixture"),
+  jsonOption(RESULT, "print a line of JSON for each fixture"),
 ];
 
 /** The options of {@link test}. */
@@ -110,9 +117,14 @@ async function runAll(
       const isWritten = updates?.written.includes(result.name) ?? false;
       if (result.passed || isWritten) passed += 1;
       else failed += 1;
-      print(formatted(operator, result, isWritten, options, style));
+      if (options.json) {
+        const { place: _, expectation: __, ...told } = result;
+        options.json({ operator: operator.name, ...told, written: isWritten || undefined });
+        continue;
+      }
+      print(formatted(operator, result, isWritten, style));
       // Each step of a fixture mostly fails in the same way.
-      if (!options.json && !isWritten && result.log !== undefined && result.log !== shown)
+      if (!isWritten && result.log !== undefined && result.log !== shown)
         print(formatLog(result.log, style, "    "));
       shown = result.log;
     }
@@ -180,11 +192,8 @@ function formatted(
   { name: operator }: Operator,
   result: FixtureResult,
   isWritten: boolean,
-  { json }: TestOptions,
   style: Style,
 ): string {
-  const { place: _, expectation: __, ...told } = result;
-  if (json) return JSON.stringify({ operator, ...told, ...(isWritten && { written: true }) });
   const { name, passed, differences, failure } = result;
   if (passed) return `${style("green", "✔")} ${operator} ${name}`;
   if (isWritten) return `${style("yellow", "✎")} ${operator} ${name}: the answer is written into it`;

@@ -1,4 +1,5 @@
-import { compareCrdSets } from "../../components/crdVerdict/compareCrds";
+import { z } from "zod";
+import { CRD_COMPARISON, compareCrdSets } from "../../components/crdVerdict/compareCrds";
 import { anyCrdBreaks, formatCrdVerdict } from "../../components/crdVerdict/formatCrdVerdict";
 import { EXIT_CODES } from "../common/commandError";
 import { command } from "../common/declaration";
@@ -16,7 +17,7 @@ export default command({
     "clients: each change is breaking or safe. The program of the ref is run with the packages that are installed now, " +
     "except for those of the repository itself. The exit code is 3 if a change is breaking.",
   arguments: [["<ref>", "the git ref to compare with: a branch, a tag or a commit"]],
-  options: [...stackOptions(), jsonOption()],
+  options: [...stackOptions(), jsonOption(z.strictObject({ crds: z.array(CRD_COMPARISON).readonly() }))],
   async run(ref, { stack, platform, project, json }) {
     const folder = findProject(project);
     // Argo's CRDs do not belong to the operators.
@@ -27,7 +28,7 @@ export default command({
       );
     const now = await rendered(folder);
     const comparisons = compareCrdSets(await manifestsAt(folder, ref, rendered), now);
-    if (json) print(JSON.stringify({ crds: comparisons }));
+    if (json) json({ crds: comparisons });
     else for (const line of formatCrdVerdict(comparisons)) print(line);
     return anyCrdBreaks(comparisons) ? EXIT_CODES.found : EXIT_CODES.fine;
   },

@@ -1,7 +1,8 @@
 import { Command } from "commander";
+import { PACKAGE_NAME } from "../../components/package";
 import type { Action, CommandLine } from "./command";
 import { UsageError } from "./commandError";
-import type { OptionOf, ValuesOf } from "./options";
+import { JsonOption, type OptionOf, OUTPUT_SCHEMA, type ValuesOf } from "./options";
 
 /** An argument as the help shows it, "<name>", "[name]" or "[names...]", and what it means. */
 type Argument = readonly [name: string, description: string];
@@ -40,6 +41,11 @@ export function command<
     const parser = new Command(`argosy ${name}`).description(description);
     for (const argument of named ?? []) parser.argument(...argument);
     for (const option of options) parser.addOption(option);
+    if (options.some((option) => option instanceof JsonOption))
+      parser.addHelpText(
+        "after",
+        `\nThe schema of its JSON: ${PACKAGE_NAME}/${OUTPUT_SCHEMA}#/definitions/${name}`,
+      );
     const given = () => {
       refuseEmptyValues(parser);
       return [...parser.processedArgs, parser.opts()] as unknown as Given<Arguments, Options>;

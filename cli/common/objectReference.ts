@@ -1,13 +1,16 @@
+import { z } from "zod";
 import { formatName, kindAndName, type ObjectName } from "../../runtime/base/objects";
 
+/** The schema of an {@link ObjectReference}. */
+export const OBJECT_REFERENCE = z.strictObject({
+  apiVersion: z.string().optional(),
+  kind: z.string().optional().describe("Left out if nothing in the cluster says it."),
+  namespace: z.string().optional(),
+  name: z.string(),
+});
+
 /** An object as the JSON of every command names it. */
-export interface ObjectReference {
-  readonly apiVersion?: string | undefined;
-  /** Undefined if nothing in the cluster says it. */
-  readonly kind?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly name: string;
-}
+export type ObjectReference = Readonly<z.infer<typeof OBJECT_REFERENCE>>;
 
 /** The kind of an object, as far as it is known. */
 export type KnownKind = Pick<ObjectReference, "apiVersion" | "kind">;

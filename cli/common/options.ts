@@ -1,4 +1,8 @@
 import { InvalidArgumentError, Option } from "commander";
+import type { z } from "zod";
+import { isCompiled } from "../../components/assets";
+import { writeJson } from "../../runtime/base/json";
+import { print } from "./terminal";
 
 declare const VALUE: unique symbol;
 
@@ -92,8 +96,34 @@ export const namespaceOption = (
   what = "the object's namespace (default: that of the kubeconfig's context)",
 ) => option("-n, --namespace <name>", what);
 
-/** `--json`: for programs that read the output. */
-export const jsonOption = (what = "print JSON") => flag("--json", what);
+/** Prints a value as a line of JSON. */
+export type JsonPrinter<Line extends z.ZodType> = (value: z.infer<Line>) => void;
+
+/** `--json`: for programs that read the output. It is the only way to print JSON, so whatever is printed has a schema. */
+export class JsonOption extends Option {
+  /** @param line the schema of each line that is printed */
+  constructor(
+    readonly line: z.ZodType,
+    description: string,
+  ) {
+    super("--json", description);
+    this.preset((value: unknown) => {
+      const text = writeJson(value);
+      // Only in the sources, and so in tests: a user gets the line in any case.
+      if (!isCompiled()) line.parse(JSON.parse(text));
+      print(text);
+    });
+  }
+}
+
+/** The file of the package with the schemas of what commands print, each as a definition of the command's name. */
+export const OUTPUT_SCHEMA = "output.schema.json";
+
+/** `--json`, whose value prints what the schema says. @param line the schema of each line that is printed */
+export const jsonOption = <Line extends z.ZodType>(
+  line: Line,
+  what = "print JSON",
+): Made<"--json", JsonPrinter<Line> | undefined> => new JsonOption(line, what);
 
 /** The stack whose configuration is read, and its program. */
 export const stackOptions = () => [stackOption(), platformOption(), projectOption()];
@@ -138,8 +168,12 @@ export const ownClusterOptions = () =>
     "use your own cluster: a context of the kubeconfig (default: a control plane that the command starts)",
   );
 
-/** The choice of a cluster, and the namespace of an object. @param json what `--json` prints */
-export const objectOptions = (json?: string) => [namespaceOption(), ...clusterOptions(), jsonOption(json)];
+/** The choice of a cluster, and the namespace of an object. @param line the schema of each line that `--json` prints */
+export const objectOptions = <Line extends z.ZodType>(line: Line, json?: string) => [
+  namespaceOption(),
+  ...clusterOptions(),
+  jsonOption(line, json),
+];
 
 /** An option's value that is a number, 0 or more. */
 export function wholeNumber(text: string): number {

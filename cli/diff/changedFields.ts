@@ -1,16 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
 import { isEmptyMap, isRecord, ownValue } from "../../runtime/base/json";
 import { SERVER_METADATA } from "../../runtime/base/objects";
 
+/** The schema of a {@link FieldChange}. */
+export const FIELD_CHANGE = z.strictObject({
+  path: z.string().describe("For example .spec.template.spec.containers[main].image."),
+  live: z.unknown().optional().describe("Left out if the field is not there."),
+  wanted: z.unknown().optional().describe("Left out if the field would be removed."),
+});
+
 /** A field in which an object differs from what it is to become. */
-export interface FieldChange {
-  /** ".spec.template.spec.containers[main].image" */
-  readonly path: string;
-  /** Undefined: the field is not there. */
-  readonly live?: unknown;
-  /** Undefined: the field would be removed. */
-  readonly wanted?: unknown;
-}
+export type FieldChange = Readonly<z.infer<typeof FIELD_CHANGE>>;
 
 /**
  * The fields in which an object would differ from the live one, in the order of the live object. Entries of lists are compared by

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { type FailureReason, ReconcileFailure } from "../../runtime/base/failure";
 import { isSecretKind } from "../../runtime/base/kinds";
 import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/base/names";
@@ -19,9 +20,9 @@ import {
   wasCreated,
   writeChildren,
 } from "../../runtime/cli";
-import { type ObjectReference, referenceTo } from "../common/objectReference";
+import { OBJECT_REFERENCE, type ObjectReference, referenceTo } from "../common/objectReference";
 import { DRY_RUN_REFUSED } from "../errors/catalogue";
-import { changedFields, commonPart, type FieldChange } from "./changedFields";
+import { changedFields, commonPart, FIELD_CHANGE, type FieldChange } from "./changedFields";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
 import { type ListedChildren, listChildren } from "./listedChildren";
 import { Observation, type ObservationOptions } from "./observation";
@@ -29,42 +30,58 @@ import { PreviewAsking, type PreviewAskingOptions } from "./previewAsking";
 import type { SecretMade } from "./secretMade";
 import { SecretMask } from "./secretMask";
 
-/** What would happen to a child. "waits": nothing yet, because other children must be ready first. */
-export type ChildFate = "created" | "changed" | "recreated" | "adopted" | "deleted" | "waits";
+/** The schema of a {@link ChildPreview}. */
+const CHILD_PREVIEW = z.strictObject({
+  fate: z
+    .enum(["created", "changed", "recreated", "adopted", "deleted", "waits"])
+    .describe("waits: nothing happens yet, because other children must be ready first."),
+  object: OBJECT_REFERENCE,
+  fields: z
+    .array(FIELD_CHANGE)
+    .readonly()
+    .describe("The fields that would change. For a new child, all fields of the handler's answer."),
+  after: z.array(OBJECT_REFERENCE).readonly().optional().describe("The children that it waits for."),
+});
 
 /** A child that would not stay as it is. */
-export interface ChildPreview {
-  readonly fate: ChildFate;
-  readonly object: ObjectReference;
-  /** The fields that would change. For a new child, all fields of the handler's answer. */
-  readonly fields: readonly FieldChange[];
-  /** The children that it waits for. */
-  readonly after?: readonly ObjectReference[];
-}
+export type ChildPreview = Readonly<z.infer<typeof CHILD_PREVIEW>>;
+
+/** What would happen to a child. */
+export type ChildFate = ChildPreview["fate"];
 
 /** The reason of a failed preview. */
 export type PreviewFailureReason = FailureReason | typeof DRY_RUN_REFUSED;
 
+/** The schema of an {@link ObjectPreview}. */
+export const OBJECT_PREVIEW = z.strictObject({
+  operator: z.string(),
+  installation: z.string(),
+  object: OBJECT_REFERENCE,
+  result: z
+    .enum(["changed", "unchanged", "failed", "paused", "deleting", "expired"])
+    .describe(
+      "paused, deleting, expired: the handler is not asked, since its operator would do nothing by its answer. failed: there is " +
+        "no valid answer, or a child is refused. The changes before that are in children.",
+    ),
+  children: z.array(CHILD_PREVIEW).readonly(),
+  notes: z
+    .array(z.string())
+    .readonly()
+    .optional()
+    .describe(
+      "What the handler was not given, or the user is not shown, and why. Left out if there is nothing of that kind.",
+    ),
+  failure: z
+    .strictObject({
+      reason: z.string().describe("A code, which argosy errors explains."),
+      message: z.string(),
+      log: z.string().optional().describe("The end of what the handler wrote to standard error."),
+    })
+    .optional(),
+});
+
 /** What a handler would change for one object. */
-export interface ObjectPreview {
-  readonly operator: string;
-  readonly installation: string;
-  readonly object: ObjectReference;
-  /**
-   * "paused", "deleting", "expired": the handler is not asked, since its operator would do nothing by its answer. "failed": there
-   * is no valid answer, or a child is refused. The changes before that are in `children`.
-   */
-  readonly result: "changed" | "unchanged" | "failed" | "paused" | "deleting" | "expired";
-  readonly children: readonly ChildPreview[];
-  /** What the handler was not given, or the user is not shown, and why. Undefined if there is nothing of that kind. */
-  readonly notes?: readonly string[];
-  readonly failure?: {
-    readonly reason: PreviewFailureReason;
-    readonly message: string;
-    /** The end of what the handler wrote to standard error. */
-    readonly log?: string;
-  };
-}
+export type ObjectPreview = Readonly<z.infer<typeof OBJECT_PREVIEW>>;
 
 /** What {@link Previews} work with. */
 export interface PreviewOptions

@@ -1,4 +1,3 @@
-import { writeJson } from "../../runtime/base/json";
 import { apiVersionOf } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/cli";
 import { EXIT_CODES } from "../common/commandError";
@@ -16,7 +15,7 @@ import { print, progress, styleFor } from "../common/terminal";
 import type { InstalledOperators } from "../inspect/readInstalled";
 import { asDeployed, type DeployedOperator } from "./deployed";
 import { formatPreview, formatTotal } from "./formatPreview";
-import type { ObjectPreview } from "./preview";
+import { OBJECT_PREVIEW, type ObjectPreview } from "./preview";
 
 /** The options of commands that preview changes. */
 export const previewOptions = () => [
@@ -29,7 +28,7 @@ export const previewOptions = () => [
   ),
   ...operatorsOptions(),
   ...clusterOptions(),
-  jsonOption("print a line of JSON for each object"),
+  jsonOption(OBJECT_PREVIEW, "print a line of JSON for each object"),
 ];
 
 /** The values of {@link previewOptions}. */
@@ -55,7 +54,7 @@ export function deployedAs(
 /** Prints a preview, with what its handler was not given as progress. Objects for which nothing would change are counted only. */
 export function show(preview: ObjectPreview, { json, details }: PreviewCommandOptions): ObjectPreview {
   for (const note of preview.notes ?? []) progress(`${formatReference(preview.object)}: ${note}`);
-  if (json) print(writeJson(preview));
+  if (json) json(preview);
   else if (preview.result !== "unchanged") print(formatPreview(preview, styleFor(process.stdout), details));
   return preview;
 }

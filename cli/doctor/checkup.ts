@@ -1,25 +1,22 @@
-import type { ObjectReference } from "../common/objectReference";
+import { z } from "zod";
+import { OBJECT_REFERENCE } from "../common/objectReference";
 
-/** The result of a check: all is well, there may be a problem, or there is a problem. */
-export type State = "ok" | "warning" | "missing";
+/** The schema of a {@link Finding}. */
+export const FINDING = z.strictObject({
+  what: z.string().describe('The subject: "node", "cluster".'),
+  state: z
+    .enum(["ok", "warning", "missing"])
+    .describe("All is well, there may be a problem, or there is a problem."),
+  seen: z.string().describe("The observation."),
+  remedy: z.string().optional().describe("The remedy, if anything needs to be done."),
+  operator: z.string().optional().describe("The name of the operator that the finding is about."),
+  installation: z.string().optional(),
+  argosyVersion: z.string().optional().describe("The version of Argosy that deployed the operator."),
+  object: OBJECT_REFERENCE.optional().describe("The object that the finding is about."),
+});
 
 /** The result of a check. */
-export interface Finding {
-  /** The subject: "node", "cluster". */
-  readonly what: string;
-  readonly state: State;
-  /** The observation. */
-  readonly seen: string;
-  /** The remedy, if anything needs to be done. */
-  readonly remedy?: string | undefined;
-  /** The name of the operator that the finding is about. */
-  readonly operator?: string | undefined;
-  readonly installation?: string | undefined;
-  /** The version of Argosy that deployed the operator. */
-  readonly argosyVersion?: string | undefined;
-  /** The object that the finding is about. */
-  readonly object?: ObjectReference | undefined;
-}
+export type Finding = Readonly<z.infer<typeof FINDING>>;
 
 /** A check without a problem. */
 export function fine(what: string, seen: string): Finding {

@@ -1,16 +1,17 @@
+import { z } from "zod";
 import type { FailureReason, WarningReason } from "../../runtime/base/failure";
 import type { WaitingReason } from "../../runtime/cli";
 import type { ForeseenError } from "../common/commandError";
 
+/** The schema of an {@link Entry}. */
+export const ENTRY = z.strictObject({
+  happened: z.string().describe("What happened."),
+  look: z.string().describe("Where to look: the file, the line, the field or the object."),
+  remedy: z.string().describe("What to do."),
+});
+
 /** The explanation of one code. Each text consists of whole sentences. */
-export interface Entry {
-  /** What happened. */
-  readonly happened: string;
-  /** Where to look: the file, the line, the field or the object. */
-  readonly look: string;
-  /** What to do. */
-  readonly remedy: string;
-}
+export type Entry = Readonly<z.infer<typeof ENTRY>>;
 
 /** The reason of a failed reconcile: in the Ready condition, the Event, the run and the metrics. */
 const FAILURES: Readonly<Record<FailureReason, Entry>> = {

@@ -1,14 +1,25 @@
+import { z } from "zod";
 import { annotated, PAUSED_ANNOTATION } from "../../runtime/base/names";
 import type { JsonObject } from "../../runtime/base/objects";
 import { EXIT_CODES } from "../common/commandError";
 import { checkObjectNames } from "../common/objectName";
-import { formatReference, referenceTo } from "../common/objectReference";
-import type { objectOptions, ValuesOf } from "../common/options";
+import { formatReference, OBJECT_REFERENCE, referenceTo } from "../common/objectReference";
+import { objectOptions, type ValuesOf } from "../common/options";
 import { print, progress } from "../common/terminal";
 import { tellLeftOut } from "./installed";
 import { noneHandles, whyUnknown } from "./readInstalled";
 import { withCluster } from "./session";
 import { findTarget, readTarget } from "./target";
+
+/** The options of commands that pause or resume objects. */
+export const pauseOptions = () =>
+  objectOptions(
+    z.strictObject({
+      object: OBJECT_REFERENCE,
+      state: z.enum(["paused", "resumed"]),
+      changed: z.boolean().describe("Whether it was in the other state before."),
+    }),
+  );
 
 /**
  * Pauses objects, or resumes them.
@@ -17,7 +28,7 @@ import { findTarget, readTarget } from "./target";
  */
 export async function annotatePaused(
   objects: readonly string[],
-  options: ValuesOf<ReturnType<typeof objectOptions>>,
+  options: ValuesOf<ReturnType<typeof pauseOptions>>,
   value: "true" | null,
 ): Promise<number> {
   checkObjectNames(objects);
@@ -35,11 +46,9 @@ export async function annotatePaused(
         progress(`${noneHandles(target.resource.kind, target)} ${ifNone} argosy dev respects this pause.`);
       }
       const state = value === null ? "resumed" : "paused";
-      print(
-        options.json
-          ? JSON.stringify({ object, state, changed })
-          : `${formatReference(object)}: ${changed ? state : `was ${value === null ? "not paused" : "paused"} already`}`,
-      );
+      const told = changed ? state : `was ${value === null ? "not paused" : "paused"} already`;
+      if (options.json) options.json({ object, state, changed });
+      else print(`${formatReference(object)}: ${told}`);
     }
     return EXIT_CODES.fine;
   });

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { WarningReason } from "../../runtime/base/failure";
 import {
   annotated,
@@ -11,47 +12,56 @@ import { LONGEST_BACKOFF_MS } from "../../runtime/base/turn";
 import { conditionsOfObject, hasLabels, type RolloutState } from "../../runtime/cli";
 import { asTyped } from "../common/asTyped";
 import { writtenAs } from "../common/objectName";
-import { type ObjectReference, referenceTo } from "../common/objectReference";
+import { OBJECT_REFERENCE, referenceTo } from "../common/objectReference";
 import { entryOf } from "../errors/catalogue";
-import { type Hold, holdsOf, WAITS } from "./holds";
-import type { Known, ObjectEvent } from "./known";
+import { HOLD, type Hold, holdsOf, WAITS } from "./holds";
+import { type Known, OBJECT_EVENT, type ObjectEvent } from "./known";
 import { missingRightIn } from "./missingRight";
 import { managerOf, operatorOf } from "./operatorOf";
-import { faultIn, type Place, placeIn } from "./place";
+import { faultIn, PLACE, placeIn } from "./place";
 import { AFTER_DELETION, type InstalledOperator, noneHandles, remediesOf, whyUnknown } from "./readInstalled";
-import type { Run } from "./runs";
+import { RUN } from "./runs";
+
+/** A condition as somebody has written it. */
+const CONDITION = z.object({
+  type: z.string(),
+  status: z.enum(["True", "False", "Unknown"]),
+  reason: z.string(),
+  message: z.string(),
+  lastTransitionTime: z.string(),
+  observedGeneration: z.number().optional(),
+});
+
+/** The schema of an {@link Explanation}. */
+export const EXPLANATION = z.strictObject({
+  object: OBJECT_REFERENCE,
+  fine: z.boolean().describe("Whether the object is in order."),
+  summary: z.string().describe("The whole explanation in a sentence."),
+  since: z.string().optional().describe("Since when, as RFC 3339."),
+  reason: z.string().optional(),
+  message: z.string().optional(),
+  attempt: z.number().optional().describe("The number of the next attempt. Left out if no Event tells it."),
+  nextTry: z.string().optional().describe("When it is tried again, as a clause."),
+  lastWords: z.string().optional().describe("The end of what the handler wrote to standard error."),
+  place: PLACE.optional().describe("Where in the handler's files something went wrong."),
+  operator: z.string().optional().describe("The operator's name."),
+  installation: z.string().optional(),
+  leader: z.string().optional().describe("The pod that leads the operator."),
+  rollout: z
+    .string()
+    .optional()
+    .describe(
+      "How far a staged roll-out of the operator's version has come, which may not have asked about the object yet.",
+    ),
+  conditions: z.array(CONDITION).readonly().describe("Conditions of the handler's own."),
+  holds: z.array(HOLD).readonly().describe("The finalizers of an object that is being deleted."),
+  events: z.array(OBJECT_EVENT).readonly().describe("Warnings about the object, the newest first."),
+  runs: z.array(RUN).readonly().describe("Its runs, the newest first."),
+  advice: z.array(z.string()).readonly().describe("What to do, a sentence each."),
+});
 
 /** The state of an object, and the reasons for it. */
-export interface Explanation {
-  readonly object: ObjectReference;
-  /** Whether the object is in order. */
-  readonly fine: boolean;
-  /** The whole explanation in a sentence. */
-  readonly summary: string;
-  /** Since when, as RFC 3339. */
-  readonly since?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly message?: string | undefined;
-  /** The number of the next attempt. Undefined if no Event tells it. */
-  readonly attempt?: number | undefined;
-  /** When it is tried again, as a clause. */
-  readonly nextTry?: string | undefined;
-  readonly lastWords?: string | undefined;
-  readonly place?: Place | undefined;
-  /** The operator's name. */
-  readonly operator?: string | undefined;
-  readonly installation?: string | undefined;
-  readonly leader?: string | undefined;
-  /** How far a staged roll-out of the operator's version has come, which may not have asked about the object yet. */
-  readonly rollout?: string | undefined;
-  /** Conditions of the handler's own. */
-  readonly conditions: readonly Condition[];
-  readonly holds: readonly Hold[];
-  readonly events: readonly ObjectEvent[];
-  readonly runs: readonly Run[];
-  /** What to do, a sentence each. */
-  readonly advice: readonly string[];
-}
+export type Explanation = Readonly<z.infer<typeof EXPLANATION>>;
 
 /** Says why an object is not Ready, or why it is not removed. Pure: all its knowledge is given. */
 export function explain(known: Known): Explanation {

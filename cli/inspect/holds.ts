@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { isRecord } from "../../runtime/base/json";
 import {
   elsewhereFinalizerOf,
@@ -14,15 +15,16 @@ import { entryOf } from "../errors/catalogue";
 import type { Known } from "./known";
 import { AFTER_DELETION, identityIn, SEE_ALL } from "./readInstalled";
 
+/** The schema of a {@link Hold}. */
+export const HOLD = z.strictObject({
+  finalizer: z.string(),
+  by: z.string().describe("The field manager that set it, as the API server recorded it."),
+  waitsFor: z.string().describe("What it waits for, as a clause."),
+  remedy: z.string(),
+});
+
 /** A finalizer that keeps an object that is being deleted. */
-export interface Hold {
-  readonly finalizer: string;
-  /** The field manager that set it, as the API server recorded it. */
-  readonly by: string;
-  /** What it waits for, as a clause. */
-  readonly waitsFor: string;
-  readonly remedy: string;
-}
+export type Hold = Readonly<z.infer<typeof HOLD>>;
 
 /** Reasons of Ready that are no failures. */
 export const WAITS: Readonly<Record<string, string>> = {

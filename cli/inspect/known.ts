@@ -1,23 +1,26 @@
+import { z } from "zod";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import type { RolloutState } from "../../runtime/cli";
 import type { InstalledOperators } from "./readInstalled";
 import type { Unled } from "./runner";
 import type { Run } from "./runs";
 
+/** The schema of an {@link ObjectEvent}. */
+export const OBJECT_EVENT = z.strictObject({
+  type: z.string(),
+  reason: z.string(),
+  note: z.string().optional(),
+  count: z.number().describe("How often it has happened."),
+  lastAt: z.string().optional().describe("When it last happened, as RFC 3339."),
+  nextAttempt: z
+    .number()
+    .optional()
+    .describe("The number of the try that follows the failure. Left out if it is about no failure."),
+  nextTry: z.string().optional().describe("By when that try comes even if nothing changes, as RFC 3339."),
+});
+
 /** A Kubernetes Event about an object. */
-export interface ObjectEvent {
-  readonly type: string;
-  readonly reason: string;
-  readonly note?: string | undefined;
-  /** How often it has happened. */
-  readonly count: number;
-  /** When it last happened, as RFC 3339. */
-  readonly lastAt?: string | undefined;
-  /** The number of the try that follows the failure. Undefined if it is about no failure. */
-  readonly nextAttempt?: number | undefined;
-  /** By when that try comes even if nothing changes, as RFC 3339. */
-  readonly nextTry?: string | undefined;
-}
+export type ObjectEvent = Readonly<z.infer<typeof OBJECT_EVENT>>;
 
 /** All facts from which an explanation is made. Among the operators are also those that `argosy dev` runs. */
 export interface Known extends InstalledOperators {

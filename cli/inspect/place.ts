@@ -1,10 +1,11 @@
+import { z } from "zod";
 import { POD_LAYOUT } from "../../runtime/cli";
 
+/** The schema of a {@link Place}. */
+export const PLACE = z.strictObject({ file: z.string(), line: z.number() });
+
 /** Where in a handler's files something went wrong. */
-export interface Place {
-  readonly file: string;
-  readonly line: number;
-}
+export type Place = Readonly<z.infer<typeof PLACE>>;
 
 /** How interpreters name a place: Python, Node, Bash, and compilers with all others, Argosy's own loops among them. */
 const PLACES = [

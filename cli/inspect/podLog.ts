@@ -1,17 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
 import { LineSplitter } from "../../runtime/base/lines";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { resourcePath } from "../../runtime/base/resource";
 import { ApiError, ApiUnreachableError, type HttpTransport, isApiError, PODS } from "../../runtime/cli";
 
+/** The schema of a {@link PodLine}. */
+export const POD_LINE = z.strictObject({
+  pod: z.string(),
+  container: z.string(),
+  time: z.string().optional().describe("The time, as RFC 3339. Left out if the kubelet gave none."),
+  text: z.string(),
+});
+
 /** A line that a container wrote. */
-export interface PodLine {
-  readonly pod: string;
-  readonly container: string;
-  /** The time, as RFC 3339. Undefined if the kubelet gave none. */
-  readonly time?: string;
-  readonly text: string;
-}
+export type PodLine = Readonly<z.infer<typeof POD_LINE>>;
 
 /** One container's log. */
 export interface LogSource {

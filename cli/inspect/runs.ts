@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { isRecord } from "../../runtime/base/json";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
@@ -14,38 +15,37 @@ import {
   WORKFLOWS,
 } from "../../runtime/cli";
 import { CommandError } from "../common/commandError";
-import { type KnownKind, type ObjectReference, referenceTo } from "../common/objectReference";
+import { type KnownKind, OBJECT_REFERENCE, referenceTo } from "../common/objectReference";
 import { kindInDev, runsInDev } from "./inDev";
 import { homesOf } from "./installed";
 import { type InstalledOperators, identityIn } from "./readInstalled";
 import { listSeen, type Places, type Seen } from "./seen";
 
+/** The schema of a {@link Run}. */
+export const RUN = z.strictObject({
+  name: z.string(),
+  namespace: z.string().describe("The namespace of the run itself."),
+  operator: z.string().optional().describe('The operator\'s name: "memcached".'),
+  installation: z.string().optional(),
+  object: OBJECT_REFERENCE.optional().describe("The object that the run is about. Left out for a trial."),
+  phase: z.string().describe('"Pending", "Running", "Succeeded", "Failed" or "Error".'),
+  startedAt: z.string().optional(),
+  finishedAt: z.string().optional().describe("Left out while the run is in progress."),
+  message: z.string().optional().describe("What its Workflow says, or why its pod waits."),
+  reason: z.string().optional().describe("The reason of a failure, in one word."),
+  log: z.string().optional().describe("The end of what the handler wrote to standard error."),
+  timings: z
+    .string()
+    .optional()
+    .describe("How long its steps took, a line each. Left out if this was not recorded."),
+  traceId: z
+    .string()
+    .optional()
+    .describe("The id of the run's trace, as 32 hexadecimal digits. Left out if it was not traced."),
+});
+
 /** A run of an operator, from its Workflow. */
-export interface Run {
-  readonly name: string;
-  /** The namespace of the run itself. */
-  readonly namespace: string;
-  /** The operator's name: "memcached". */
-  readonly operator?: string | undefined;
-  readonly installation?: string | undefined;
-  /** The object that the run is about. Undefined for a trial. */
-  readonly object?: ObjectReference | undefined;
-  /** "Pending", "Running", "Succeeded", "Failed" or "Error". */
-  readonly phase: string;
-  readonly startedAt?: string | undefined;
-  /** Undefined while the run is in progress. */
-  readonly finishedAt?: string | undefined;
-  /** What its Workflow says, or why its pod waits. */
-  readonly message?: string | undefined;
-  /** The reason of a failure, in one word. */
-  readonly reason?: string | undefined;
-  /** The end of what the handler wrote to standard error. */
-  readonly log?: string | undefined;
-  /** How long its steps took, a line each. Undefined if this was not recorded. */
-  readonly timings?: string | undefined;
-  /** The id of the run's trace, as 32 hexadecimal digits. Undefined if it was not traced. */
-  readonly traceId?: string | undefined;
-}
+export type Run = Readonly<z.infer<typeof RUN>>;
 
 /** The kind of an operator's objects, by the operator's identity: a run contains only their names. */
 export type KindOf = (identity: string) => KnownKind | undefined;

@@ -14,11 +14,6 @@ export function formatStream(manifests: readonly Manifest[]): string {
   return manifests.map((manifest) => `---\n${manifestYaml(manifest)}`).join("");
 }
 
-/** Manifests as one object of kind List in JSON, which kubectl reads. */
-export function formatList(manifests: readonly Manifest[]): string {
-  return JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests }, null, 2);
-}
-
 /**
  * Writes one file for each manifest into a folder, and removes files that an earlier run wrote and this run did not.
  * @returns the names of the written and the removed files

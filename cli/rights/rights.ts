@@ -1,21 +1,23 @@
+import { z } from "zod";
 import { RBAC_GROUP } from "../../definition/fields/rights";
 import { isRecord } from "../../runtime/base/json";
 import { groupOf, kindAndName, type Manifest } from "../../runtime/base/objects";
 import { compareTexts } from "../../runtime/base/text";
-import { formatReference, type ObjectReference } from "../common/objectReference";
+import { formatReference, OBJECT_REFERENCE, type ObjectReference } from "../common/objectReference";
+
+/** The schema of a {@link Right}. */
+export const RIGHT = z.strictObject({
+  account: OBJECT_REFERENCE.describe("The ServiceAccount argosy/memcached-runner, the Group viewers."),
+  namespace: z.string().optional().describe("A namespace. Left out for the whole cluster."),
+  resource: z
+    .string()
+    .describe('"apps/deployments", "pods", "pods/eviction", or a path of the API server\'s own: "/metrics".'),
+  names: z.array(z.string()).readonly().describe("Only objects of these names. Empty for all."),
+  verbs: z.array(z.string()).readonly(),
+});
 
 /** The rights of an account to one kind of objects in one place. */
-export interface Right {
-  /** The ServiceAccount argosy/memcached-runner, the Group viewers. */
-  readonly account: ObjectReference;
-  /** A namespace. Undefined for the whole cluster. */
-  readonly namespace?: string;
-  /** "apps/deployments", "pods", "pods/eviction", or a path of the API server's own: "/metrics". */
-  readonly resource: string;
-  /** Only objects of these names. Empty for all. */
-  readonly names: readonly string[];
-  readonly verbs: readonly string[];
-}
+export type Right = Readonly<z.infer<typeof RIGHT>>;
 
 /** The place of a right in words: "everywhere", "in shop". */
 export function placeOf({ namespace }: Right): string {
@@ -69,11 +71,14 @@ export function accountsOf(manifests: readonly Manifest[], operator: string): st
     .map(({ kind, metadata }) => kindAndName(kind, metadata));
 }
 
+/** The schema of a {@link RightsChange}. */
+export const RIGHTS_CHANGE = z.strictObject({
+  gained: z.array(RIGHT).readonly(),
+  lost: z.array(RIGHT).readonly(),
+});
+
 /** The changes of rights. */
-export interface RightsChange {
-  readonly gained: readonly Right[];
-  readonly lost: readonly Right[];
-}
+export type RightsChange = Readonly<z.infer<typeof RIGHTS_CHANGE>>;
 
 /** Compares the rights of two times, verb by verb. */
 export function compareRights(before: readonly Right[], after: readonly Right[]): RightsChange {

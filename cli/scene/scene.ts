@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { DeadlineError } from "../common/until";
 
 /** One step of the scene: a statement, and its proof. */
@@ -11,16 +12,17 @@ export interface Step<Stage> {
   play(stage: Stage): Promise<string>;
 }
 
+/** The schema of a {@link StepResult}. */
+export const STEP_RESULT = z.strictObject({
+  title: z.string(),
+  held: z.boolean(),
+  seen: z.string().describe("The observation."),
+  expected: z.string().optional().describe("The expected observation, if the step did not hold."),
+  durationMs: z.number(),
+});
+
 /** The result of a step. */
-export interface StepResult {
-  readonly title: string;
-  readonly held: boolean;
-  /** The observation. */
-  readonly seen: string;
-  /** The expected observation, if the step did not hold. */
-  readonly expected?: string;
-  readonly durationMs: number;
-}
+export type StepResult = Readonly<z.infer<typeof STEP_RESULT>>;
 
 /** The result of a step differs from the expected one. */
 export class NotHeldError extends Error {

@@ -1,25 +1,35 @@
-/**
- * "breaking": a stored object, a request or a read that was valid before may fail, lose something or mean something else. "safe":
- * none of that can happen. A change that only adds possibilities is safe. If clients must accept new values, the message says
- * so.
- */
-export type Verdict = "breaking" | "safe";
+import { z } from "zod";
+
+/** The schema of a {@link CrdChange}. */
+export const CRD_CHANGE = z.strictObject({
+  verdict: z
+    .enum(["breaking", "safe"])
+    .describe(
+      "breaking: a stored object, a request or a read that was valid before may fail, lose something or mean something else. " +
+        "safe: none of that can happen. A change that only adds possibilities is safe. If clients must accept new values, the " +
+        "message says so.",
+    ),
+  version: z
+    .string()
+    .optional()
+    .describe(
+      "The version of the API in which it is. Left out for changes of all versions, such as the names.",
+    ),
+  path: z
+    .string()
+    .describe(
+      "With a leading dot it is a field of the objects, as kubectl explain writes it: .spec.size. .spec.ports[].name is in the " +
+        "items of a list, .spec.labels{} are the values of a map, a dot alone is the whole object. Without a leading dot it " +
+        "is a field of the CRD: spec.names.kind.",
+    ),
+  change: z
+    .custom<ChangeKind>((value) => typeof value === "string")
+    .meta({ type: "string", description: "The change, in one word for programs: field-removed." }),
+  message: z.string().describe("One sentence: the change, whom it breaks, and the remedy."),
+});
 
 /** One difference between an old and a new CustomResourceDefinition. */
-export interface CrdChange {
-  readonly verdict: Verdict;
-  /** The version of the API in which it is. Undefined for changes of all versions, such as the names. */
-  readonly version?: string;
-  /**
-   * With a leading dot it is a field of the objects, as `kubectl explain` writes it: ".spec.size". ".spec.ports[].name" is in the
-   * items of a list, ".spec.labels{}" are the values of a map, "." is the whole object. Without a leading dot it is a field of
-   * the CRD: "spec.names.kind".
-   */
-  readonly path: string;
-  readonly change: ChangeKind;
-  /** One sentence: the change, whom it breaks, and the remedy. */
-  readonly message: string;
-}
+export type CrdChange = Readonly<z.infer<typeof CRD_CHANGE>>;
 
 /** Where a change is. */
 export type Place = Pick<CrdChange, "version" | "path">;

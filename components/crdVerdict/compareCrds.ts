@@ -1,18 +1,20 @@
+import { z } from "zod";
 import { isJsonObject, type Json, type JsonObject, type Manifest } from "../../runtime/program";
 import { objectIn } from "../manifests/customResourceDefinition";
-import { breaking, type ChangeKind, type CrdChange, safe, show } from "./change";
+import { breaking, type ChangeKind, CRD_CHANGE, type CrdChange, safe, show } from "./change";
 import { compareLosses } from "./compareLosses";
 import { compareStorage } from "./compareStorage";
 import { compareVersions } from "./compareVersions";
 import { textsIn } from "./schema";
 
+/** The schema of a {@link CrdComparison}. */
+export const CRD_COMPARISON = z.strictObject({
+  name: z.string().describe("PLURAL.GROUP."),
+  changes: z.array(CRD_CHANGE).readonly().describe("Empty if there are none."),
+});
+
 /** The changes of one CustomResourceDefinition. */
-export interface CrdComparison {
-  /** "<plural>.<group>" */
-  readonly name: string;
-  /** Empty if there are none. */
-  readonly changes: readonly CrdChange[];
-}
+export type CrdComparison = Readonly<z.infer<typeof CRD_COMPARISON>>;
 
 /** A CustomResourceDefinition of apiextensions.k8s.io/v1. */
 export type CrdManifest = JsonObject | Manifest;

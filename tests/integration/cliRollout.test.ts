@@ -77,8 +77,13 @@ describe("argosy rollout", function () {
       await argosy(2, "resume"),
       /Several roll-outs have halted: \S+\.rolled, \S+\.rolled-too\. Name one/,
     );
-    await argosy(0, "resume", "rolled-too");
-    assert.deepEqual([(await stateOf(other))?.halted, (await stateOf(other))?.accepted], [undefined, true]);
+    const {
+      operator: name,
+      installation: _,
+      ...resumed
+    } = JSON.parse(await argosy(0, "resume", "rolled-too", "--json"));
+    assert.deepEqual([name, resumed.halted, resumed.accepted], ["rolled-too", undefined, true]);
+    assert.deepEqual(await stateOf(other), resumed);
     assert.ok((await stateOf(operator))?.halted);
     assert.match(await argosy(1, "resume", "rolled-too"), /has not halted/);
     await argosy(0, "resume");

@@ -125,6 +125,7 @@ describe("the npm package", function () {
       "dist/templates/typescript/tsconfig.json",
       "dist/watchdog.sh",
       "operator.schema.json",
+      "output.schema.json",
       "package.json",
     ]);
   });

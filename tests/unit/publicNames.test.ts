@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { EXIT_CODES } from "../../cli/common/commandError";
+import { OUTPUT_SCHEMA } from "../../cli/common/options";
 import * as names from "../../runtime/base/names";
 import { markManagerOf } from "../../runtime/observe/marks";
 import * as layout from "../../runtime/programs/layout";
 import { FORWARDED_HEADER, HINT_PATH } from "../../runtime/programs/resident/hints/hintServer";
 import { memoryResourceOf } from "../../runtime/remember/memoryKind";
 import { RUN_PARAMETERS, USED_PARAMETER } from "../../runtime/report/workflows";
-import { Sources } from "../../tools/reference/sources";
 import { filesIn } from "./support/filesIn";
 import { assertOnlyGrows } from "./support/goldenFile";
 import { PROJECT } from "./support/projectCopy";
@@ -16,18 +16,6 @@ const MEMCACHED = { installation: "argosy", name: "memcached" };
 
 /** The folders of what is installed, in a cluster or as a package. */
 const SOURCES = ["runtime", "components", "cli", "definition", "preflight", "plugin"];
-
-/** What `--json` prints, one object a line: the interface, its file, and the fields that are not printed. */
-const PRINTED: readonly (readonly [command: string, file: string, name: string, ...left: string[]])[] = [
-  ["doctor", "cli/doctor/checkup.ts", "Finding"],
-  ["errors", "cli/errors/catalogue.ts", "Entry"],
-  ["explain", "cli/inspect/explanation.ts", "Explanation"],
-  ["logs", "cli/inspect/podLog.ts", "PodLine"],
-  ["rights", "cli/rights/rights.ts", "Right"],
-  ["runs", "cli/inspect/runs.ts", "Run"],
-  ["start", "cli/scene/scene.ts", "StepResult"],
-  ["test", "cli/fixtures/runFixtures.ts", "FixtureResult", "place", "expectation"],
-];
 
 // What an operator leaves in a cluster is found by these names after an upgrade, and people write them in manifests, alerts, scripts
 // and handlers. So UPDATE_GOLDEN only adds names. The line of a name that must go is removed by hand.
@@ -109,15 +97,28 @@ function reasons(): string[] {
 }
 
 function inCommands(): string[] {
+  const { definitions } = JSON.parse(readFileSync(path.join(PROJECT, OUTPUT_SCHEMA), "utf8"));
   return [
     ...Object.entries(EXIT_CODES).map(([meaning, code]) => `exit code ${code}: ${meaning}`),
-    ...PRINTED.flatMap(([command, file, name, ...left]) =>
-      new Sources([file])
-        .describe(name)
-        .members.filter((member) => !left.includes(member.name))
-        .map((member) => `argosy ${command} --json: ${member.name}`),
+    ...Object.entries<Schema>(definitions).flatMap(([command, schema]) =>
+      keysIn(schema).map((key) => `argosy ${command} --json: ${key}`),
     ),
   ];
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+}
+
+/** The keys of what a schema admits, those further inside included: "place", "place.line". */
+function keysIn({ properties = {}, items = {}, anyOf = [] }: Schema, above = ""): string[] {
+  if (items.properties || anyOf.length > 0) return [items, ...anyOf].flatMap((each) => keysIn(each, above));
+  return Object.entries(properties).flatMap(([key, inner]) => [
+    above + key,
+    ...keysIn(inner, `${above}${key}.`),
+  ]);
 }
 
 /** What a program imports, in TypeScript by a name of the package, in another language by one of the plugin's schema. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { parse } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { ARGO_CD_HEALTH } from "../../cli/render/argoCdHealth";
 import { formatStream } from "../../cli/render/output";
 import { addFiles } from "./operatorFolder";
@@ -112,6 +112,12 @@ describe("the command render", () => {
             ),
         ));
     }
+  });
+
+  it("prints the same as a List in JSON", async () => {
+    const [yaml, list] = [await renderHere(copy), await renderHere(copy, "--json")];
+    const items = parseAllDocuments(yaml.stdout).map((each) => each.toJS() as unknown);
+    assert.deepEqual(JSON.parse(list.stdout), { apiVersion: "v1", kind: "List", items });
   });
 
   it("prints nothing but manifests, also where the program warns", () =>

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { parseAllDocuments } from "yaml";
-import { fileNameOf, formatList, formatStream, writeFolder } from "../../cli/render/output";
+import { fileNameOf, formatStream, writeFolder } from "../../cli/render/output";
 import type { Manifest } from "../../runtime/base/objects";
 import { addFiles, loadDefinition, widgetDefinition, writeFolder as writeFiles } from "./operatorFolder";
 import { run, runStack } from "./support/program";
@@ -41,14 +41,6 @@ describe("render --out", () => {
     const printed = parseAllDocuments(formatStream(manifests)).map((each) => each.toJS() as unknown);
     const written = manifests.map((each) => parseAllDocuments(read(fileNameOf(each)))[0]?.toJS() as unknown);
     assert.deepEqual(written, printed);
-  });
-
-  it("prints the same as a List in JSON", async () => {
-    const { manifests } = await runStack("dev");
-    const { apiVersion, kind, items } = JSON.parse(formatList(manifests)) as Record<string, unknown>;
-    assert.deepEqual({ apiVersion, kind }, { apiVersion: "v1", kind: "List" });
-    const printed = parseAllDocuments(formatStream(manifests)).map((each) => each.toJS() as unknown);
-    assert.deepEqual(items, printed);
   });
 
   it("writes nothing where nothing has changed", async () => {
