@@ -7,6 +7,7 @@
 export { programFingerprint } from "./engine/dispatch/footprint";
 export type { Engine, ObjectState } from "./engine/engine";
 export type { EngineOptions } from "./engine/engineOptions";
+export { type RolloutState, resumedText, rolloutStateIn, undoneText } from "./engine/rollout";
 export {
   type DueSchedule,
   type HandlerAnswer,
@@ -108,7 +109,6 @@ export {
 export { MASK, Scrubber } from "./secrets/scrubber";
 export { bytesOfText, ENCODINGS, replaced, textOfBytes } from "./secrets/secretReadings";
 export { type FoundValue, formsOf, newWork, SecretValues } from "./secrets/secretValues";
-export { type RolloutState, resumedText, rolloutStateIn, undoneText } from "./when/rollout";
 export { type ChildChange, ChildWriter } from "./write/childWriter";
 export { childKey, type DesiredChild, desiredChildren, inApplyOrder } from "./write/desiredChildren";
 export { rehearsalName } from "./write/leftFields";

@@ -8,7 +8,7 @@ import type { Outcome } from "../reconcile/report";
 import type { RolloutGate } from "../reconcile/rolloutGate";
 import type { Outbox } from "../report/outbox";
 import { messageWith } from "../report/teller";
-import { type Looked, Rollout, type RolloutObject } from "../when/rollout";
+import { type Looked, Rollout, type RolloutObject } from "./rollout";
 
 /** How often the pause and the Lease are looked at, in milliseconds. */
 const TICK_MS = 1_000;

@@ -4,8 +4,8 @@ import { buildEngineFiles, buildFiles } from "../../components/manifests/operato
 import { buildRunner } from "../../components/manifests/operator/runner";
 import { leaseNameOf } from "../../runtime/base/names";
 import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
+import { type RolloutState, rolloutStateIn, rolloutText } from "../../runtime/engine/rollout";
 import type { Operator } from "../../runtime/operator/definition";
-import { type RolloutState, rolloutStateIn, rolloutText } from "../../runtime/when/rollout";
 import { addFiles, writeFolder } from "../unit/operatorFolder";
 import { operatorOptions } from "../unit/operatorManifests";
 import { captured } from "../unit/support/captured";

@@ -11,7 +11,7 @@ import {
   rolloutStateIn,
   rolloutText,
   undoneText,
-} from "../../runtime/when/rollout";
+} from "../../runtime/engine/rollout";
 
 const LIMITS: RolloutLimits = {
   firstPercent: 5,

@@ -6,8 +6,8 @@ import { buildWorkflowTemplate } from "../../components/manifests/operator/workf
 import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
 import { programFingerprint } from "../../runtime/cli";
 import { configMapsOf } from "../../runtime/engine/dispatch/footprint";
+import type { RolloutState } from "../../runtime/engine/rollout";
 import type { Operator } from "../../runtime/operator/definition";
-import type { RolloutState } from "../../runtime/when/rollout";
 import { operatorOptions, withFiles } from "./operatorManifests";
 
 const rollout = { firstPercent: 5, pauseSeconds: 60, haltAfterFailures: 3, haltOnDeletions: true };
