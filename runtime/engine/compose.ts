@@ -19,8 +19,7 @@ import { Outbox } from "../report/outbox";
 import { Teller } from "../report/teller";
 import { CHILDREN_CHANGED_BACK, Contests, CYCLE } from "../when/contests";
 import { Alarms } from "../when/dueTimes";
-import { Pace } from "../when/pace";
-import { Resync } from "../when/resync";
+import { Pace, Resync } from "../when/resync";
 import { Wakeups } from "../when/wakeups";
 import { HeapBudget, Workers } from "../when/workers";
 import { WorkQueue } from "../when/workQueue";
@@ -130,7 +129,7 @@ export function compose(
       ? new StagedRollout({
           policy: operator.rollout,
           resource,
-          program: () => (pool ? options.program : dispatcher?.program),
+          program: () => (pool ? options.program : dispatcher?.runs.program),
           objects: () =>
             objects.names().flatMap((name) => {
               const uid = objects.uidOf(name);
@@ -138,7 +137,7 @@ export function compose(
             }),
           areKnown: () => watches.areKnown,
           isReady: ofOthers && ((object) => ofOthers.isReady(object)),
-          lease: () => leading,
+          leadership: () => leading.leadership,
           put: (name, message) => outbox.put(name, message),
           emit,
           notice,
@@ -168,7 +167,7 @@ export function compose(
   };
   const standing =
     pool && operator.ask === "changed"
-      ? new StandingAnswers((exceptions) => leading.markAsked(exceptions))
+      ? new StandingAnswers((exceptions) => void leading.leadership.markAsked(exceptions))
       : undefined;
   const reconciler = pool
     ? new Reconciler({ ...working, pool, standing })

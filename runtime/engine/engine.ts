@@ -70,7 +70,7 @@ export class Engine {
     signal.throwIfAborted();
     const interrupted = (kind: string, error: Error) => this.interrupted(kind, error);
     this.parts = compose(this.options, resource, this.client, this.pool, this.metrics, interrupted);
-    await Promise.all([this.parts.watches.startWatching(), this.parts.dispatcher?.startWatching()]);
+    await Promise.all([this.parts.watches.startWatching(), this.parts.dispatcher?.runs.startWatching()]);
     this.parts.leading.start();
   }
 
@@ -88,7 +88,7 @@ export class Engine {
     this.parts?.alarms.end();
     await Promise.all([
       this.parts?.watches.stopWatching(),
-      this.parts?.dispatcher?.stopWatching(),
+      this.parts?.dispatcher?.runs.stopWatching(),
       this.pool?.close(),
     ]);
     this.client.close();
@@ -101,7 +101,7 @@ export class Engine {
 
   /** The identity of the process that leads, as far as this one knows. Undefined if none does. */
   get leader(): string | undefined {
-    return this.parts?.leading.leader;
+    return this.parts?.leading.leadership.holder;
   }
 
   /** Every object that is known now, for people to look at. */
@@ -201,17 +201,18 @@ export class Engine {
   private newMetrics(): Metrics {
     return new Metrics(this.options.operator.name, {
       // A standby collects changes too, for the term that it may get.
-      queueDepth: () => (this.leadersParts?.queue.depth ?? 0) + (this.leadersParts?.dispatcher?.depth ?? 0),
-      queueOldestSeconds: () => (this.leadersParts?.queue.oldestMs ?? 0) / 1000,
-      resyncLateSeconds: () => (this.leadersParts?.resync.lateMs ?? 0) / 1000,
-      failing: () => this.leadersParts?.queue.failing ?? 0,
-      contested: () => this.parts?.contests.children.size ?? 0,
-      active: () => this.parts?.workers.keys.size ?? 0,
-      handlerProcesses: () => this.pool?.size ?? 0,
+      queue_depth: () =>
+        (this.leadersParts?.queue.depth ?? 0) + (this.leadersParts?.dispatcher?.places.depth ?? 0),
+      queue_oldest_seconds: () => (this.leadersParts?.queue.oldestMs ?? 0) / 1000,
+      resync_late_seconds: () => (this.leadersParts?.resync.lateMs ?? 0) / 1000,
+      objects_failing: () => this.leadersParts?.queue.failing ?? 0,
+      objects_contested: () => this.parts?.contests.children.size ?? 0,
+      reconciles_active: () => this.parts?.workers.keys.size ?? 0,
+      handler_processes: () => this.pool?.size ?? 0,
       children: () => this.parts?.watches.children.size ?? 0,
-      isLeader: () => this.isLeading,
-      rolloutPending: () => this.leadersParts?.rollout?.pending ?? 0,
-      isRolloutHalted: () => this.leadersParts?.rollout?.isHalted ?? false,
+      rollout_objects_waiting: () => this.leadersParts?.rollout?.stages.pending ?? 0,
+      rollout_halted: () => Number(this.leadersParts?.rollout?.stages.isHalted ?? false),
+      leader: () => Number(this.isLeading),
     });
   }
 

@@ -42,7 +42,7 @@ const LEASE_REMEDY =
  * - A run that waits for a read of the watches' stores ends when that read does, also after its term.
  */
 export class Leading {
-  private readonly leadership: Leadership;
+  readonly leadership: Leadership;
   private isStopping = false;
   /** Objects that another process still works on. Undefined before the custom resources were listed in the term. */
   private blocked: ReadonlySet<string> | undefined;
@@ -83,7 +83,6 @@ export class Leading {
       lease,
       identity,
       program,
-      isStaged: parts.rollout !== undefined,
       onLeading: (term) => void this.begin(term),
       onLost: () => this.end(),
       onStandby: (leader) =>
@@ -104,34 +103,14 @@ export class Leading {
     return this.term !== undefined;
   }
 
-  /** The identity of the process that leads, as far as this one knows. Undefined if none does. */
-  get leader(): string | undefined {
-    return this.leadership.holder;
-  }
-
   /** The term in which this process leads. Undefined if it does not, and after it has handed over. */
   get term(): Term | undefined {
     return this.leadership.term;
   }
 
-  /** @see Leadership.rollout */
-  get rollout(): string | undefined {
-    return this.leadership.rollout;
-  }
-
-  /** @see Leadership.writeRollout */
-  writeRollout(text: string): Promise<boolean> {
-    return this.leadership.writeRollout(text);
-  }
-
   /** The objects of the kind were listed somewhere. */
   objectsListed(): void {
     if (this.term) this.parts.standing?.beginTerm(this.leadership.exceptions, this.parts.keys());
-  }
-
-  /** This program has looked at every object. Only its own next process reads that. @param exceptions see `StandingAnswers` */
-  markAsked(exceptions: readonly string[]): void {
-    void this.leadership.markAsked(exceptions);
   }
 
   /**

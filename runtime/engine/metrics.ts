@@ -34,23 +34,25 @@ const HANDLER_PROCESS_REASONS = [
   "InvalidAnswer",
 ] as const satisfies readonly FailureReason[];
 
-/** What the gauges read when they are scraped. */
-export interface MetricSources {
-  readonly queueDepth: () => number;
-  readonly queueOldestSeconds: () => number;
-  readonly resyncLateSeconds: () => number;
-  /** Objects whose last reconcile failed. */
-  readonly failing: () => number;
-  /** Objects whose children somebody else changes back each time. */
-  readonly contested: () => number;
-  readonly active: () => number;
-  readonly handlerProcesses: () => number;
-  readonly children: () => number;
-  readonly isLeader: () => boolean;
-  /** Objects that a staged roll-out has not come to. */
-  readonly rolloutPending: () => number;
-  readonly isRolloutHalted: () => boolean;
-}
+/** The gauges that every engine has, with their help. */
+const GAUGES = {
+  queue_depth: "Objects that wait to be reconciled; 0 on a standby",
+  queue_oldest_seconds:
+    "How long the longest waiting object has been waiting to be reconciled; 0 if none waits, and on a standby",
+  resync_late_seconds:
+    "How late the objects are that the resync looks at now, because it may take only half of the runner's time; 0 if it is not late, and on a standby",
+  objects_failing:
+    "Objects whose last reconcile failed, whether they are tried again or wait for a change; 0 on a standby",
+  objects_contested:
+    "Objects with a child that somebody else changes back each time that it is applied, so that the child is restored less often",
+  reconciles_active: "Reconciles in progress",
+  handler_processes: "Running handler processes",
+  children: "Children of custom resources that are known to exist",
+  rollout_objects_waiting:
+    "Objects that wait in a staged roll-out of a new version; 0 if there is none, and on a standby",
+  rollout_halted: "1 if a staged roll-out is halted, and on this runner, which leads",
+  leader: "1 if this runner leads and reconciles, 0 if it stands by",
+};
 
 /**
  * Prometheus metrics of one operator's engine, in a registry of their own. All names begin with `argosy_`. A counter whose labels
@@ -117,43 +119,11 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  constructor(operator: string, sources: MetricSources) {
+  /** @param gauges read the value of each gauge when it is scraped */
+  constructor(operator: string, gauges: Readonly<Record<keyof typeof GAUGES, () => number>>) {
     this.registry.setDefaultLabels({ operator });
-    this.gauge("queue_depth", "Objects that wait to be reconciled; 0 on a standby", sources.queueDepth);
-    this.gauge(
-      "queue_oldest_seconds",
-      "How long the longest waiting object has been waiting to be reconciled; 0 if none waits, and on a standby",
-      sources.queueOldestSeconds,
-    );
-    this.gauge(
-      "resync_late_seconds",
-      "How late the objects are that the resync looks at now, because it may take only half of the runner's time; 0 if it is not late, and on a standby",
-      sources.resyncLateSeconds,
-    );
-    this.gauge(
-      "objects_failing",
-      "Objects whose last reconcile failed, whether they are tried again or wait for a change; 0 on a standby",
-      sources.failing,
-    );
-    this.gauge(
-      "objects_contested",
-      "Objects with a child that somebody else changes back each time that it is applied, so that the child is restored less often",
-      sources.contested,
-    );
-    this.gauge("reconciles_active", "Reconciles in progress", sources.active);
-    this.gauge("handler_processes", "Running handler processes", sources.handlerProcesses);
-    this.gauge("children", "Children of custom resources that are known to exist", sources.children);
-    this.gauge(
-      "rollout_objects_waiting",
-      "Objects that wait in a staged roll-out of a new version; 0 if there is none, and on a standby",
-      sources.rolloutPending,
-    );
-    this.gauge("rollout_halted", "1 if a staged roll-out is halted, and on this runner, which leads", () =>
-      Number(sources.isRolloutHalted()),
-    );
-    this.gauge("leader", "1 if this runner leads and reconciles, 0 if it stands by", () =>
-      Number(sources.isLeader()),
-    );
+    for (const [name, help] of Object.entries(GAUGES))
+      this.gauge(name, help, gauges[name as keyof typeof GAUGES]);
   }
 
   reconciled(report: ReconcileReport): void {

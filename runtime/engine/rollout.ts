@@ -1,48 +1,41 @@
 // Staged roll-out of a new program over the objects: which of them are asked, and when that halts.
 import { fingerprint, fnv64, isRecord } from "../base/json";
 import { timeOf } from "../base/objects";
+import type { RolloutPolicy } from "../operator/definition";
 
-/** What is known of a roll-out, also to the next process: see {@link rolloutText}. */
+/** What is known of a roll-out. {@link rolloutText} hands it to the next process. */
 export interface RolloutState {
   /** What tells the program that is rolled out from every other. */
   readonly program: string;
   /** The last program whose roll-out came to its end before. Undefined if none is known. */
   readonly former?: string | undefined;
-  /** "first": a share of the objects is asked. "rest": all others too. "done": every object was asked. */
+  /** "first": the handler is asked about a share of the objects. "rest": about all others too. "done": it was asked about all. */
   readonly stage: "first" | "rest" | "done";
-  /** When it began, or was last resumed, in RFC 3339. Whatever was not Ready before that does not count. */
+  /** When it began or was last resumed, in RFC 3339. An object that was not Ready before then does not count. */
   readonly since: string;
-  /** Set while it is halted: since when, in RFC 3339, and why. */
+  /** Since when it has been halted, in RFC 3339, and why. Undefined: it is not halted. */
   readonly halted?: { readonly at: string; readonly why: string } | undefined;
   /** Whether a person has resumed it: deletions of children are accepted. */
   readonly accepted?: true | undefined;
-  /** Whether a person undoes it: the next program comes in place of the one that did harm, and its deletions are accepted. */
+  /** Whether a person undoes it. The next program replaces the one that did harm, so its deletions are accepted. */
   readonly undone?: true | undefined;
 }
 
-/** How a roll-out goes on and when it halts. An operator's `RolloutPolicy` has these fields. */
-export interface RolloutLimits {
-  readonly firstPercent: number;
-  readonly pauseSeconds: number;
-  readonly haltAfterFailures: number;
-  readonly haltOnDeletions: boolean;
-}
-
-/** How a look at an object has ended. */
+/** The result of a look at an object. */
 export type Looked =
   /** `hasChanged`: the object's children were changed. */
   | { readonly state: "ready" | "unready"; readonly hasChanged?: boolean }
   /** `isWithheld`: the deletion of a child was withheld. */
   | { readonly state: "failed"; readonly why: string; readonly isWithheld?: boolean }
-  /** It is none of the objects that are asked: it is paused, or going. */
+  /** The handler is not asked about it: it is paused, or it is being deleted. */
   | { readonly state: "left" };
 
 /** What the new program has done with an object. */
 interface Touched {
   readonly key: string;
-  /** Whether its failure counts: it was Ready before. */
+  /** Whether its failure counts, because it was Ready before. */
   counts: boolean;
-  /** Whether its user has changed it, and that was not yet served. */
+  /** Whether its user has changed it, and it has not become Ready since. */
   isByUser: boolean;
   state: "asked" | Looked["state"];
   /** How many looks in a row have changed its children, and when the last one did. */
@@ -58,20 +51,20 @@ export interface RolloutObject {
 
 const RESTLESS: Looked = { state: "failed", why: "each answer changes its children again" };
 const STAGES: readonly unknown[] = ["first", "rest", "done"] satisfies RolloutState["stage"][];
-/** So often in a row a new program may change the children of one object before it counts as one that never comes to rest. */
+/** A new program may change the children of one object this many times in a row. After that, the object counts as restless. */
 const MOST_CHANGES = 20;
 /** A change that comes this much later than the one before is not in a row with it: it is a schedule's, or another event's. */
 const ROW_MS = 30_000;
-/** The longest list of objects in a reason. */
+/** How many objects a reason names at most. */
 const MOST_NAMED = 3;
 
-/** The state as a text for the Lease. Nobody can change a part of it unnoticed. */
+/** The state as a text for the Lease, with a checksum that reveals any change. */
 export function rolloutText(state: RolloutState): string {
   const known = JSON.parse(JSON.stringify(state)) as object;
   return JSON.stringify({ ...known, check: fingerprint(known) });
 }
 
-/** The state in such a text. Undefined if it is not such a text, or if somebody has changed it. */
+/** The state in such a text. Undefined if it is another text, or was changed. */
 export function rolloutStateIn(text: string | undefined): RolloutState | undefined {
   try {
     const read: unknown = JSON.parse(text ?? "");
@@ -93,14 +86,14 @@ export function resumedText(text: string | undefined, now: Date): string | undef
   return rolloutText({ ...state, halted: undefined, accepted: true, since: timeOf(now) });
 }
 
-/** The text with which a person lets the next program undo what the roll-out in a text has done. Undefined if there is none. */
+/** The text with which a person lets the next program undo the roll-out in a text. Undefined if there is none. */
 export function undoneText(text: string | undefined): string | undefined {
   const state = rolloutStateIn(text);
   return state && rolloutText({ ...state, undone: true });
 }
 
 /**
- * The objects of the first stage: always the same ones of the same objects, whoever computes them and however often.
+ * The objects of the first stage. The same objects always give the same result, in every process.
  * @param uids of all objects
  */
 export function firstOf(uids: readonly string[], percent: number): string[] {
@@ -111,45 +104,45 @@ export function firstOf(uids: readonly string[], percent: number): string[] {
 }
 
 /**
- * One program's roll-out over the objects of an operator, in two stages: a share of the objects, and after a pause all others. It says
- * which objects wait, and it halts when the program does harm. A program whose roll-out is done is never held up.
+ * One program's roll-out over the objects of an operator in two stages: first a share of the objects, and after a pause all others. It
+ * says which objects wait, and halts when the program does harm. It never holds up a program whose roll-out is done.
  *
  * Guarantees, each with a test in tests/unit/rollout.test.ts
- * - Before the first stage has ended well, no more objects are asked than its share, but for those that users change.
- * - While it is halted, only objects are asked that users have changed since.
+ * - Until the first stage has ended well, the handler is asked only about its share and about objects that users change.
+ * - While it is halted, the handler is asked only about objects that users have changed since.
  * - What a person writes into the Lease opens no more than `argosy rollout resume` does.
- * - The end is reached if nothing fails, whatever the order of looks and restarts.
+ * - It reaches its end if nothing fails, whatever the order of looks and restarts.
  *
- * Assumption: a text in which somebody has changed a part was no state of ours. The roll-out then begins again.
+ * Assumption: a text that was changed is no state of ours. The roll-out then begins again.
  *
- * Caveat: a restart within the first stage begins this stage again, with the same objects and a new pause.
+ * Caveat: a restart during the first stage begins that stage again, with the same objects and a new pause.
  */
 export class Rollout {
   private state: RolloutState | undefined;
-  /** The uids of the stage's objects that nobody has looked at yet. */
+  /** The uids of the stage's objects that still need a look. */
   private waiting = new Set<string>();
   /** The uids of the first stage. */
   private first: ReadonlySet<string> = new Set();
   /** By uids. */
   private readonly touched = new Map<string, Touched>();
-  /** Since when every object of the first stage has been looked at, on the monotonic clock. */
+  /** When the last object of the first stage had its look, on the monotonic clock. */
   private quietSince: number | undefined;
 
   constructor(
     private readonly options: {
-      readonly limits: RolloutLimits;
-      /** Every object that is known now. */
+      readonly policy: RolloutPolicy;
+      /** All known objects. */
       readonly objects: () => readonly RolloutObject[];
       /** A monotonic clock, in milliseconds. */
       readonly now: () => number;
-      /** Called when objects that waited wait no longer. */
+      /** Called when objects no longer wait. */
       readonly onOpen: () => void;
-      /** Called when it halts. @param object the one that made it halt */
+      /** Called when it halts. @param object the one that caused it */
       readonly onHalt: (why: string, object: RolloutObject) => void;
     },
   ) {}
 
-  /** The state, for the Lease. Undefined before it began. */
+  /** The state for the Lease. Undefined before it begins. */
   get text(): string | undefined {
     return this.state && rolloutText(this.state);
   }
@@ -167,14 +160,14 @@ export class Rollout {
     return Date.parse(this.state?.since ?? "");
   }
 
-  /** How many objects wait until they are asked. */
+  /** How many objects wait for their stage. */
   get pending(): number {
     const { state } = this;
     if (!state || state.stage === "done" || (state.stage === "rest" && !state.halted)) return 0;
     return this.options.objects().filter(({ uid }) => !this.isOpen(uid, state)).length;
   }
 
-  /** A process begins to lead with this program, or its program is another one now. @param text what the Lease says */
+  /** A process begins to lead with this program, or its program has changed. @param text what the Lease says */
   begin(program: string, text: string | undefined): void {
     this.touched.clear();
     this.quietSince = undefined;
@@ -183,17 +176,17 @@ export class Rollout {
     const uids = this.options.objects().map(({ uid }) => uid);
     const since = timeOf(new Date());
     if (before?.program === program) this.state = before;
-    // The objects that were asked in between get back what they had.
+    // A return to the former program gives objects back what they had.
     else if (uids.length === 0 || former === program) this.state = { program, stage: "done", since };
     else this.state = { program, former, stage: "first", since, accepted: before?.undone };
-    this.first = new Set(firstOf(uids, this.options.limits.firstPercent));
+    this.first = new Set(firstOf(uids, this.options.policy.firstPercent));
     this.enter();
   }
 
   /**
-   * A person may have resumed it, or undoes it.
+   * A person may have resumed or undone it.
    * @param text what the Lease says
-   * @returns whether it is resumed
+   * @returns whether it was resumed
    */
   heed(text: string | undefined): boolean {
     const said = rolloutStateIn(text);
@@ -216,8 +209,8 @@ export class Rollout {
   }
 
   /**
-   * Whether an object waits. If not, it is going to be asked.
-   * @param isByUser whether its user has changed it, or asks for this run
+   * Whether an object waits. If not, the handler is going to be asked about it.
+   * @param isByUser whether its user has changed it or asked for this run
    * @param wasReady whether it was Ready when the roll-out began
    */
   waits({ uid, key }: RolloutObject, isByUser: boolean, wasReady: boolean): boolean {
@@ -231,13 +224,13 @@ export class Rollout {
     return false;
   }
 
-  /** Whether a child of the object must not be deleted, because its user wants no change. */
+  /** Whether no child of the object may be deleted, because its user has asked for no change. */
   withholds(uid: string): boolean {
     const { state, options } = this;
-    if (!options.limits.haltOnDeletions || !state || state.stage === "done" || state.accepted) return false;
+    if (!options.policy.haltOnDeletions || !state || state.stage === "done" || state.accepted) return false;
     const known = this.touched.get(uid);
     if (known === undefined || known.isByUser) return false;
-    // Once it was served, the program takes children away in the course of its work.
+    // After its first success, deletions are part of the program's normal work.
     return known.state !== "ready" && known.state !== "unready";
   }
 
@@ -258,7 +251,7 @@ export class Rollout {
     if (look.state === "failed" && look.isWithheld) this.halt(look.why, { uid, key });
     else if (look.state === "failed" && known.counts) {
       const failed = this.among("failed");
-      if (failed.length >= this.options.limits.haltAfterFailures)
+      if (failed.length >= this.options.policy.haltAfterFailures)
         this.halt(`${namesOf(failed)} failed: ${look.why}`, { uid, key });
     }
     this.done(uid);
@@ -270,25 +263,25 @@ export class Rollout {
     this.done(uid);
   }
 
-  /** Looks whether the pause is over. */
+  /** Begins the second stage, or halts, if the pause is over. */
   tick(): void {
     const { state, quietSince, options } = this;
     if (state?.stage !== "first" || state.halted || quietSince === undefined) return;
-    if (options.now() - quietSince < options.limits.pauseSeconds * 1000) return;
+    if (options.now() - quietSince < options.policy.pauseSeconds * 1000) return;
     const bad = this.among("failed", "unready");
     const well = this.among("ready");
     const [one] = bad;
-    // What users have changed meanwhile says little about the others, if any of the first can tell more.
+    // What users have changed since says little about the others, if any of the first can tell more.
     const isOfFirst = ({ uid }: RolloutObject) => this.first.has(uid);
     const isNoneWell = bad.some(isOfFirst) ? !well.some(isOfFirst) : well.length === 0;
-    if (one && (bad.length >= options.limits.haltAfterFailures || isNoneWell))
+    if (one && (bad.length >= options.policy.haltAfterFailures || isNoneWell))
       return this.halt(`${namesOf(bad)} ${bad.length === 1 ? "is" : "are"} not Ready`, one);
     this.state = { ...state, stage: "rest" };
     this.enter();
     options.onOpen();
   }
 
-  /** The objects of a stage that begins, or is begun again, are to be looked at. */
+  /** A stage begins, or begins again: its objects need a look. */
   private enter(): void {
     const { state, first, options } = this;
     if (!state || state.stage === "done") return;

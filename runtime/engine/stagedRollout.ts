@@ -1,7 +1,8 @@
-// The staged roll-out of this process's program: between the objects, the Lease and people.
+// Connects the roll-out of this process's program with the objects, the Lease and people.
 import { monotonicNow } from "../base/clock";
 import { conditionsIn, isTrue, type KubernetesObject, keyOf, latestOf, nameOf } from "../base/objects";
 import type { Resource } from "../base/resource";
+import type { Leadership } from "../leadership/leadership";
 import type { Emit } from "../observe/news";
 import type { RolloutPolicy } from "../operator/definition";
 import type { Outcome } from "../reconcile/report";
@@ -10,21 +11,21 @@ import type { Outbox } from "../report/outbox";
 import { messageWith } from "../report/teller";
 import { type Looked, Rollout, type RolloutObject } from "./rollout";
 
-/** How often the pause and the Lease are looked at, in milliseconds. */
+/** How often it checks the pause and the Lease, in milliseconds. */
 const TICK_MS = 1_000;
-/** Where the commands stand that a person needs when it has halted. */
+/** The commands for a person when it has halted. */
 const HALTED_REMEDY =
   "argosy rollout status shows how far it came; argosy rollout undo, or resume, ends the halt";
 
 /**
- * Leads a {@link Rollout} during a term: begins it with what the Lease says, keeps its state there, and says when it halts.
+ * Runs a {@link Rollout} during a term: begins it with the state in the Lease, keeps its state there, and reports when it halts.
  *
  * Guarantees (tests/unit/rolloutHandlers.test.ts)
- * - What this process knows counts while it leads: what others write into the Lease is written over, but for a resumption.
- * - An object on which the roll-out halted says so by an Event.
+ * - While this process leads, only its own state counts. It overwrites what others write into the Lease, except for a resumption.
+ * - An Event says on which object the roll-out halted.
  */
 export class StagedRollout implements RolloutGate {
-  private readonly rollout: Rollout;
+  readonly stages: Rollout;
   private timer: NodeJS.Timeout | undefined;
   private isWriting = false;
   /** The program of the roll-out. */
@@ -34,25 +35,22 @@ export class StagedRollout implements RolloutGate {
     private readonly parts: {
       readonly policy: RolloutPolicy;
       readonly resource: Resource;
-      /** What tells the program from every other. Undefined: nobody knows yet. */
+      /** Identifies the program. Undefined: not known yet. */
       readonly program: () => string | undefined;
       readonly objects: () => readonly RolloutObject[];
       /** Whether these are all. Until then none is asked about, but for those that users change. */
       readonly areKnown: () => boolean;
-      /** Whether an object that we do not own is ready. Undefined if the objects are our own. */
+      /** Whether an object that we do not own is ready. Undefined if we own the objects. */
       readonly isReady: ((object: KubernetesObject) => boolean) | undefined;
-      readonly lease: () => {
-        readonly rollout: string | undefined;
-        writeRollout(text: string): Promise<boolean>;
-      };
+      readonly leadership: () => Leadership;
       readonly put: Outbox["put"];
       readonly emit: Emit;
       readonly notice: (text: string) => void;
     },
   ) {
     const { policy, objects, emit } = parts;
-    this.rollout = new Rollout({
-      limits: policy,
+    this.stages = new Rollout({
+      policy,
       objects,
       now: monotonicNow,
       onOpen: () => emit({ kind: "stage opened" }),
@@ -60,35 +58,23 @@ export class StagedRollout implements RolloutGate {
     });
   }
 
-  /** A term begins. */
   beginTerm(): void {
     this.begun = undefined;
     this.tick();
   }
 
-  /** The term has ended. */
   endTerm(): void {
     clearTimeout(this.timer);
-  }
-
-  /** Whether the roll-out is halted. */
-  get isHalted(): boolean {
-    return this.rollout.isHalted;
-  }
-
-  /** How many objects wait until they are asked. */
-  get pending(): number {
-    return this.rollout.pending;
   }
 
   waits(object: KubernetesObject, isByUser: boolean): boolean {
     this.renew();
     const { uid } = object.metadata;
-    return this.rollout.waits({ uid, key: keyOf(object.metadata) }, isByUser, this.wasReady(object));
+    return this.stages.waits({ uid, key: keyOf(object.metadata) }, isByUser, this.wasReady(object));
   }
 
   withholds(uid: string): boolean {
-    return this.rollout.withholds(uid);
+    return this.stages.withholds(uid);
   }
 
   /** A look at an object has ended. */
@@ -96,43 +82,38 @@ export class StagedRollout implements RolloutGate {
     const { uid } = outcome.report;
     const look = lookOf(outcome);
     if (uid === undefined || look === undefined) return;
-    this.rollout.looked({ uid, key }, look);
-  }
-
-  forget(uid: string): void {
-    this.rollout.forget(uid);
+    this.stages.looked({ uid, key }, look);
   }
 
   private tick(): void {
     clearTimeout(this.timer);
     this.renew();
-    const { lease, notice } = this.parts;
-    if (this.rollout.heed(lease().rollout)) notice("the roll-out is resumed");
-    this.rollout.tick();
+    const { leadership, notice } = this.parts;
+    if (this.stages.heed(leadership().rollout)) notice("the roll-out is resumed");
+    this.stages.tick();
     void this.keep();
-    this.timer = setTimeout(() => this.tick(), TICK_MS);
-    this.timer.unref?.();
+    this.timer = setTimeout(() => this.tick(), TICK_MS).unref();
   }
 
-  /** Begins the roll-out of the program, if that is another one than before. */
+  /** Begins the roll-out of the program if it is a new one. */
   private renew(): void {
     const program = this.parts.program();
     if (program === undefined || program === this.begun || !this.parts.areKnown()) return;
-    const text = this.begun === undefined ? this.parts.lease().rollout : this.rollout.text;
+    const text = this.begun === undefined ? this.parts.leadership().rollout : this.stages.text;
     this.begun = program;
-    this.rollout.begin(program, text);
+    this.stages.begin(program, text);
     // Those of the first stage waited until it began.
     this.parts.emit({ kind: "stage opened" });
-    if (!this.rollout.isDone) this.parts.notice(`the roll-out of ${program} goes on`);
+    if (!this.stages.isDone) this.parts.notice(`the roll-out of ${program} goes on`);
   }
 
   /** Keeps the state in the Lease. */
   private async keep(): Promise<void> {
-    const { lease } = this.parts;
-    const { text } = this.rollout;
-    if (this.isWriting || text === undefined || text === lease().rollout) return;
+    const leadership = this.parts.leadership();
+    const { text } = this.stages;
+    if (this.isWriting || text === undefined || text === leadership.rollout) return;
     this.isWriting = true;
-    await lease().writeRollout(text);
+    await leadership.writeRollout(text);
     this.isWriting = false;
   }
 
@@ -145,18 +126,18 @@ export class StagedRollout implements RolloutGate {
     put(nameOf(key), messageWith(event, { ...nameOf(key), uid }, resource));
   }
 
-  /** Whether an object was Ready when the roll-out began. A process that died in between may have taken that from it. */
+  /** Whether an object was Ready when the roll-out began. A process that has died since may have made it unready. */
   private wasReady(object: KubernetesObject): boolean {
     const { isReady } = this.parts;
     if (isReady) return isReady(object);
     const conditions = conditionsIn(object["status"]);
     const ready = conditions.find(({ type }) => type === "Ready");
     if (isTrue({ conditions }, "Ready")) return true;
-    return (latestOf([ready?.lastTransitionTime]) ?? 0) >= this.rollout.since;
+    return (latestOf([ready?.lastTransitionTime]) ?? 0) >= this.stages.since;
   }
 }
 
-/** What a look means for the roll-out. Undefined: nothing, it comes again. */
+/** What the outcome of a look means for the roll-out. Undefined: nothing, because another look follows. */
 function lookOf({ report, settled }: Outcome): Looked | undefined {
   const { skipped, failure, result, ready, problem = "" } = report;
   if (skipped === "gone" || skipped === "paused") return { state: "left" };

@@ -79,8 +79,6 @@ export class Leadership {
       readonly leaseSeconds?: number | undefined;
       /** What tells this program from every other. @default nobody knows, and {@link Leadership.markAsked} marks nothing */
       readonly program?: string | undefined;
-      /** Whether the Lease keeps the state of a staged roll-out. @default false */
-      readonly isStaged?: boolean | undefined;
       /** Called when we lead. Every write asks this term. */
       readonly onLeading: (term: Term) => void;
       /** Called when the term has ended. Another process may lead then. Not called after {@link Leadership.stop} or a handover. */
@@ -102,7 +100,6 @@ export class Leadership {
       identity: options.identity,
       leaseMs: this.leaseMs,
       program: options.program,
-      isStaged: options.isStaged,
       clock: this.clock,
       onBlockedChange: () => {
         if (this.term) options.onBlockedChange?.();

@@ -54,7 +54,7 @@ export const LEASES = builtIn("coordination.k8s.io/v1", "Lease");
 const FINISHING_PREFIX = `${DOMAIN}/finishing-`;
 /** The annotation with the mark of the program that has asked its handler about every object. "" while it asks. */
 export const ASKED_ANNOTATION = `${DOMAIN}/asked-by`;
-/** The annotation with the state of a staged roll-out. "" before there is one. */
+/** The annotation with the state of a staged roll-out. */
 export const ROLLOUT_ANNOTATION = `${DOMAIN}/rollout`;
 /** The API server takes 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
 const LONGEST_ANNOTATIONS = 200 * 1024;
@@ -130,7 +130,7 @@ export function unmarked(
 
 /** What a Lease says of a staged roll-out. Undefined: nothing. */
 export function rolloutTextIn(lease: Lease | undefined): string | undefined {
-  return lease?.metadata.annotations?.[ROLLOUT_ANNOTATION] || undefined;
+  return lease?.metadata.annotations?.[ROLLOUT_ANNOTATION];
 }
 
 /** Whether a Lease can have these annotations. */

@@ -62,8 +62,6 @@ export class OurLease {
       readonly leaseMs: number;
       /** What tells this program from every other. @default nobody knows */
       readonly program?: string | undefined;
-      /** Whether the Lease has room for the state of a roll-out. @default false */
-      readonly isStaged?: boolean | undefined;
       readonly clock: Clock;
       /** Called when {@link OurLease.blockedKeys} have changed. */
       readonly onBlockedChange: () => void;
@@ -132,7 +130,7 @@ export class OurLease {
    * @returns until when the new term lasts. Undefined if the lease has changed meanwhile
    */
   async acquire(): Promise<number | undefined> {
-    const { identity, program, isStaged } = this.options;
+    const { identity, program } = this.options;
     const until = this.trustedUntil();
     const now = this.timeOfDay();
     const { holderIdentity, leaseTransitions = 0 } = this.spec;
@@ -147,11 +145,7 @@ export class OurLease {
     };
     this.exceptions = exceptionsIn(this.annotations, program);
     // Another program's mark must be gone before this one is asked. It would count again after a return to that program.
-    const annotations = {
-      // A JSON patch adds only to annotations that exist.
-      ...(isStaged && { [ROLLOUT_ANNOTATION]: "" }),
-      ...(this.exceptions ? this.annotations : unmarked(this.annotations, program)),
-    };
+    const annotations = this.exceptions ? this.annotations : unmarked(this.annotations, program);
     const { own } = this;
     // Before the answer, which may be lost.
     this.own = spec;
@@ -225,18 +219,13 @@ export class OurLease {
     const { annotations } = this;
     const path = annotationPath(ROLLOUT_ANNOTATION);
     const seen = annotations[ROLLOUT_ANNOTATION];
-    await this.patchOurs(
-      [
-        // Somebody has emptied them.
-        ...(Object.keys(annotations).length === 0
-          ? [{ op: "add", path: "/metadata/annotations", value: {} } as const]
-          : []),
-        // A person may resume it at this moment.
-        ...(seen === undefined ? [] : [{ op: "test", path, value: seen } as const]),
-        { op: "add", path, value: text },
-      ],
-      term.remainingMs,
-    );
+    const operations: JsonPatchOperation[] = [{ op: "add", path, value: text }];
+    // A person may resume it at this moment.
+    if (seen !== undefined) operations.unshift({ op: "test", path, value: seen });
+    // A JSON patch adds only to annotations that exist.
+    if (Object.keys(annotations).length === 0)
+      operations.unshift({ op: "add", path: "/metadata/annotations", value: {} });
+    await this.patchOurs(operations, term.remainingMs);
   }
 
   /** Frees the lease, so that another process need not wait for its end. */

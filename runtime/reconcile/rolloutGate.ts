@@ -1,4 +1,4 @@
-// What a staged roll-out lets a reconcile do.
+// What a staged roll-out allows a reconcile to do.
 import { ReconcileFailure } from "../base/failure";
 import { type KubernetesObject, kindAndName } from "../base/objects";
 import { kindKey } from "../base/resource";
@@ -8,18 +8,18 @@ import { isHandled } from "../observe/watched";
 import type { Operator } from "../operator/definition";
 import type { DesiredChild } from "../write/desiredChildren";
 
-/** Asked about each object. `when/rollout.ts` has the meaning of the answers. */
+/** What a reconcile asks a staged roll-out: see `Rollout`. */
 export interface RolloutGate {
-  /** Whether the object waits for its stage. If not, it is going to be asked. */
+  /** Whether the object waits for its stage. If not, the handler is going to be asked about it. */
   waits(object: KubernetesObject, isByUser: boolean): boolean;
-  /** Whether no child of the object may be deleted that its user does not want deleted. */
+  /** Whether an answer must not lead to the deletion of a child of the object. */
   withholds(uid: string): boolean;
 }
 
 /**
- * Whether a look is what the object's user wants: the object has changed and nobody has answered to that, or somebody asks for the run.
- * A hint alone proves nothing: when an event source starts, hints come for every object.
- * @param isOurs whether the object is a custom resource of the operator's own
+ * Whether the object's user wants this look: they have changed the object, or asked for the run. A hint alone proves nothing, because an
+ * event source that starts sends one for every object.
+ * @param isOurs whether the object is one of the operator's own custom resources
  */
 export function isByUser(object: KubernetesObject, arrival: Arrival | undefined, isOurs: boolean): boolean {
   if (isCausedBy(arrival, "watch") || isCausedBy(arrival, "request")) return true;
@@ -27,9 +27,9 @@ export function isByUser(object: KubernetesObject, arrival: Arrival | undefined,
 }
 
 /**
- * The failure of an answer that leaves out a child although nobody has changed the object. Undefined: it leaves out none. Children of
- * kinds that the definition retires are meant to go.
- * @param there the object's children as they are known now
+ * The failure of an answer that leaves out a child although nobody has changed the object. Undefined: it leaves out none. A child of a
+ * retired kind is meant to go.
+ * @param there the known children of the object
  */
 export function withheldDeletion(
   there: readonly Child[],

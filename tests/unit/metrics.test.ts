@@ -17,17 +17,17 @@ describe("Metrics", () => {
 
   function make(depth: () => number = () => 0): Metrics {
     return new Metrics("shop", {
-      queueDepth: depth,
-      queueOldestSeconds: () => 1.5,
-      resyncLateSeconds: () => 2.5,
-      failing: () => 7,
-      contested: () => 8,
-      active: () => 2,
-      handlerProcesses: () => 3,
+      queue_depth: depth,
+      queue_oldest_seconds: () => 1.5,
+      resync_late_seconds: () => 2.5,
+      objects_failing: () => 7,
+      objects_contested: () => 8,
+      reconciles_active: () => 2,
+      handler_processes: () => 3,
       children: () => 4,
-      isLeader: () => true,
-      rolloutPending: () => 9,
-      isRolloutHalted: () => true,
+      leader: () => 1,
+      rollout_objects_waiting: () => 9,
+      rollout_halted: () => 1,
     });
   }
 

@@ -5,15 +5,15 @@ import {
   firstOf,
   type Looked,
   Rollout,
-  type RolloutLimits,
   type RolloutObject,
   resumedText,
   rolloutStateIn,
   rolloutText,
   undoneText,
 } from "../../runtime/engine/rollout";
+import type { RolloutPolicy } from "../../runtime/operator/definition";
 
-const LIMITS: RolloutLimits = {
+const POLICY: RolloutPolicy = {
   firstPercent: 5,
   pauseSeconds: 60,
   haltAfterFailures: 3,
@@ -38,14 +38,14 @@ class Scene {
 
   constructor(
     readonly objects: readonly RolloutObject[],
-    readonly limits = LIMITS,
+    readonly policy = POLICY,
   ) {
     this.rollout = this.make();
   }
 
   make(): Rollout {
     return new Rollout({
-      limits: this.limits,
+      policy: this.policy,
       objects: () => this.objects,
       now: () => this.now,
       onOpen: () => this.opened++,
@@ -92,7 +92,7 @@ class Scene {
   complete(program: string): void {
     this.begin(program);
     this.lookAtAll();
-    this.pass(this.limits.pauseSeconds);
+    this.pass(this.policy.pauseSeconds);
     this.lookAtAll();
     assert.ok(this.rollout.isDone);
     this.asked.clear();

@@ -43,17 +43,17 @@ function rowsOf(registry: Registry): string {
 export function runnerMetrics(operator: string): Metrics {
   const none = () => 0;
   const metrics = new Metrics(operator, {
-    queueDepth: none,
-    queueOldestSeconds: none,
-    resyncLateSeconds: none,
-    failing: none,
-    contested: none,
-    active: none,
-    handlerProcesses: none,
+    queue_depth: none,
+    queue_oldest_seconds: none,
+    resync_late_seconds: none,
+    objects_failing: none,
+    objects_contested: none,
+    reconciles_active: none,
+    handler_processes: none,
     children: none,
-    isLeader: () => true,
-    rolloutPending: () => 0,
-    isRolloutHalted: () => false,
+    rollout_objects_waiting: none,
+    rollout_halted: none,
+    leader: none,
   });
   metrics.observeRecording(
     { recorded: 0, coalesced: 0, dropped: 0 } as Recorder,
