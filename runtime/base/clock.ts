@@ -1,6 +1,13 @@
+import { setTimeout as setTimeoutPromise } from "node:timers/promises";
+
 /** The time of the machine's monotonic clock, in milliseconds. It runs on evenly when somebody sets the time of day. */
 export function monotonicNow(): number {
   return performance.now();
+}
+
+/** Waits this many milliseconds, and keeps no process alive for that. Rejects when the signal ends it. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return setTimeoutPromise(ms, undefined, { signal, ref: false });
 }
 
 /**

@@ -97,9 +97,7 @@ export class KindWatch {
 
   /** The same for a caller that need only know each object's version. Of many objects, the metadata suffice. @returns as {@link relist} */
   refresh(): Promise<boolean> {
-    return this.size <= MANY_OBJECTS
-      ? this.relist()
-      : this.listAgain((reflector) => reflector.relistVersions());
+    return this.listAgain((reflector) => reflector.relist(this.size > MANY_OBJECTS));
   }
 
   /** How many objects the last lists had. */

@@ -1,6 +1,6 @@
 import { finished } from "node:stream/promises";
-import { setImmediate as nextTurn, setTimeout } from "node:timers/promises";
-import { monotonicNow } from "../base/clock";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { monotonicNow, sleep } from "../base/clock";
 import { readJson } from "../base/json";
 import { LineSplitter } from "../base/lines";
 import { formatName, isNewer, type KubernetesObject } from "../base/objects";
@@ -80,10 +80,6 @@ const AT_ONCE = 25;
 /** A watch has succeeded if it lasted for this long, in milliseconds. */
 const LASTING_MS = 4_000;
 
-function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
-  return setTimeout(ms, undefined, { signal });
-}
-
 /**
  * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it continues from
  * the last version seen. It lists again if the server has forgotten that version (410), if the server is behind that version, and
@@ -152,28 +148,12 @@ export class Reflector {
   }
 
   /**
-   * Lists again now, and continues to watch from there.
-   * @returns true when a list that began after the call is complete. False if the API server refused the list, if the list failed
-   *   and the watch goes on without it, or if the reflector has stopped
-   */
-  relist(): Promise<boolean> {
-    return this.requestList(false);
-  }
-
-  /**
-   * Lists again if that was not done for an hour or the watch is interrupted. Of objects whose version is known, only the metadata are
-   * read. So a change that gives an object no new version is not seen, such as a default in a CRD.
+   * Lists again if that was not done for an hour, or if the watch is interrupted. The metadata suffice: see {@link relist}.
    * @returns as {@link relist}
    */
   relistRarely(): Promise<boolean> {
     if (this.isFollowing && this.now() - this.lastList.at < RARELY_MS) return Promise.resolve(true);
-    return this.relistVersions();
-  }
-
-  /** Lists again now, if it can only the metadata: see {@link relistRarely}. @returns as {@link relist} */
-  relistVersions(): Promise<boolean> {
-    const { metadataOnly, sink } = this.options;
-    return this.requestList(this.isFollowing && !metadataOnly && sink.isKnown !== undefined);
+    return this.relist(true);
   }
 
   /** How many objects the last list had. */
@@ -181,9 +161,18 @@ export class Reflector {
     return this.lastList.size;
   }
 
-  private requestList(isMetadataEnough: boolean): Promise<boolean> {
+  /**
+   * Lists again now, and continues to watch from there.
+   * @param isMetadataEnough whether only the metadata are read of objects whose version is known, if that is possible. A change that
+   *   gives an object no new version, such as a default in a CRD, is then not seen. @default false
+   * @returns true when a list that began after the call is complete. False if the API server refused the list, if the list failed
+   *   and the watch goes on without it, or if the reflector has stopped
+   */
+  relist(isMetadataEnough = false): Promise<boolean> {
     if (this.stopping.signal.aborted) return Promise.resolve(false);
-    this.isMetadataEnough = isMetadataEnough && (this.isMetadataEnough || !this.isListRequested);
+    const { metadataOnly, sink } = this.options;
+    const canSuffice = isMetadataEnough && this.isFollowing && !metadataOnly && sink.isKnown !== undefined;
+    this.isMetadataEnough = canSuffice && (this.isMetadataEnough || !this.isListRequested);
     this.isListRequested = true;
     this.interruption.abort();
     return this.whenListed();
@@ -258,7 +247,7 @@ export class Reflector {
     if (consequence === "refused") this.refused(error);
     if (signal.aborted) return;
     this.options.onInterruption?.(error);
-    const { pause = pauseByTimer } = this.options;
+    const { pause = sleep } = this.options;
     const growing = step === "watch" && consequence !== "retry" ? this.relists : this.retries;
     await pause((retryAfterMs(error) ?? 0) + growing.next(), this.interruption.signal).catch(() => {});
   }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Pace } from "../../runtime/when/pace";
-import { Resync } from "../../runtime/when/resync";
+import { Pace, Resync } from "../../runtime/when/resync";
 import { eventually } from "../support/eventually";
 
 const PERIOD_MS = 600_000;
