@@ -43,7 +43,7 @@ describe("Dispatcher", () => {
   const staged: RolloutGate = { waits: (_, isByUser) => !isByUser, withholds: () => true };
 
   async function begin(more: Partial<Operator> = {}, rollout?: RolloutGate): Promise<void> {
-    await dispatcher?.stopWatching();
+    await dispatcher?.runs.stopWatching();
     client?.close();
     [cluster, shown, meanwhile, tickMs, news, workflows] = [
       new FakeCluster(),
@@ -117,12 +117,12 @@ describe("Dispatcher", () => {
       isLeading: () => true,
       onInterruption: () => {},
     });
-    await dispatcher.startWatching();
+    await dispatcher.runs.startWatching();
     await dispatcher.beginTerm();
   }
   beforeEach(() => begin());
   after(async () => {
-    await dispatcher.stopWatching();
+    await dispatcher.runs.stopWatching();
     client.close();
   });
 

@@ -33,7 +33,6 @@ import type { Outcome, ReconcileIdentity, Settled } from "../../reconcile/report
 import { isByUser } from "../../reconcile/rolloutGate";
 import {
   failedOutcome,
-  type Parts,
   type ReconcileContext,
   type ReconcilerOptions,
   Run,
@@ -53,20 +52,7 @@ import { RunStore, type RunStoreOptions } from "./runStore";
 
 /** What a {@link Dispatcher} works with. */
 export interface DispatcherOptions
-  extends Pick<
-      Parts,
-      | "operator"
-      | "resource"
-      | "objects"
-      | "children"
-      | "writer"
-      | "memories"
-      | "others"
-      | "used"
-      | "whyNot"
-      | "rollout"
-    >,
-    Pick<ReconcilerOptions, "childResources" | "isFollowed">,
+  extends Omit<ReconcilerOptions, "pool" | "whyUnknown">,
     Omit<RunStoreOptions, "onChanged" | "onProgram"> {
   /** The Workflow controller's instance id; "" for none. */
   readonly instanceId: string;
@@ -101,8 +87,8 @@ const MOST_ROUTINES = 5;
 export class Dispatcher {
   private readonly needs: Needs;
   private readonly endedRuns: EndedRuns;
-  private readonly places: Places;
-  private readonly runs: RunStore;
+  readonly places: Places;
+  readonly runs: RunStore;
   private readonly sweep: Sweep;
   /** By the objects' keys. */
   private readonly known = new Map<string, ObjectRuns>();
@@ -134,25 +120,6 @@ export class Dispatcher {
       live: () => [...this.runs.own()].filter(({ isSuspended }) => !isSuspended),
       onFree: (key) => emit({ kind: "place free", key }),
     });
-  }
-
-  /** Begins to watch. Resolves when everything was listed, or was refused. */
-  startWatching(): Promise<void> {
-    return this.runs.startWatching();
-  }
-
-  stopWatching(): Promise<void> {
-    return this.runs.stopWatching();
-  }
-
-  /** How many objects wait until a run of theirs may begin. */
-  get depth(): number {
-    return this.places.depth;
-  }
-
-  /** A fingerprint of the program of runs. Undefined if that is not known. */
-  get program(): string | undefined {
-    return this.runs.program;
   }
 
   /** A term begins. What this process has seen in an earlier one does not count: another has led since. */

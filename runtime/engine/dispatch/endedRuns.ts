@@ -161,7 +161,8 @@ export class EndedRuns {
     const [before] = failed;
     if (!before || failed.length <= FAILED_KEPT) return;
     const former = await client.get(WORKFLOWS, before);
-    if (former?.metadata.uid === before.uid && !awaitsArchive(former)) {
+    const awaitsArchive = former?.metadata.labels?.[WORKFLOW_LABELS.archiving] === "Pending";
+    if (former?.metadata.uid === before.uid && !awaitsArchive) {
       const { resourceVersion } = former.metadata;
       const deleting = client.deleteVersion(WORKFLOWS, before, { uid: before.uid, resourceVersion });
       await deleting.catch(ifRefused(409, undefined));
@@ -181,10 +182,6 @@ function isOfDispatcher({ conditions }: LeftByRun): boolean {
 export function park(look: Run, afterMs = LOOK_MS): void {
   look.note({ result: "skipped", skipped: "awaits its run" });
   look.end({ kind: "again", afterMs } satisfies WorkResult);
-}
-
-function awaitsArchive({ metadata }: KubernetesObject): boolean {
-  return metadata.labels?.[WORKFLOW_LABELS.archiving] === "Pending";
 }
 
 /**

@@ -67,7 +67,8 @@ export function programFingerprint(spec: unknown): string | undefined {
     // Argo notes a template without the empty texts that were written in it.
     recordsIn(env).map(({ name, value, valueFrom }) => [name, value || undefined, valueFrom]),
   ]);
-  const mounted = [...configMapsOf(spec), ...imagesMountedIn(spec)].sort();
+  const images = volumesOf(spec).flatMap(({ image }) => textOf(image, "reference"));
+  const mounted = [...configMapsOf(spec), ...images].sort();
   return fingerprint([mounted, programs]);
 }
 
@@ -78,11 +79,6 @@ export function configMapsOf(spec: unknown): Set<string> {
     ...recordsIn(isRecord(volume["projected"]) ? volume["projected"]["sources"] : undefined),
   ]);
   return new Set(sources.flatMap(({ configMap }) => textOf(configMap, "name")));
-}
-
-/** The images that the volumes of a Workflow's templates name. */
-function imagesMountedIn(spec: unknown): string[] {
-  return volumesOf(spec).flatMap(({ image }) => textOf(image, "reference"));
 }
 
 function volumesOf(spec: unknown): Record<string, unknown>[] {

@@ -77,7 +77,7 @@ export class Needs {
 
   /** Whether the object is being deleted and has none of our finalizers. */
   isNotOurs(object: KubernetesObject): boolean {
-    return object.metadata.deletionTimestamp !== undefined && !this.finalizers?.hold(object);
+    return object.metadata.deletionTimestamp !== undefined && !this.finalizers?.areOn(object);
   }
 
   /** Why the object needs a run. Undefined if it needs none now. */
@@ -146,9 +146,9 @@ export class Needs {
     const { finalizers, operator } = this;
     if (!finalizers || object.metadata.deletionTimestamp !== undefined) return false;
     return (
-      (operator.finalize && !finalizers.forHandler(object)) ||
-      (!finalizers.forElsewhere(object) && hasElsewhere(object, memory, children)) ||
-      (!finalizers.forOrder(object) && areOrdered(children))
+      (operator.finalize && !finalizers.areOn(object, "handler")) ||
+      (!finalizers.areOn(object, "elsewhere") && hasElsewhere(object, memory, children)) ||
+      (!finalizers.areOn(object, "order") && areOrdered(children))
     );
   }
 
