@@ -3,10 +3,9 @@ import { invalid, invalidStatus } from "../base/invalidAnswer";
 import { isRecord, jsonOf } from "../base/json";
 import { isSecretKind } from "../base/kinds";
 import { TRUNCATED_ANNOTATION } from "../base/names";
-import { type JsonObject, type KubernetesObject, kindAndName, type Manifest } from "../base/objects";
+import { type KubernetesObject, kindAndName, type Manifest } from "../base/objects";
 import { traceparentOf } from "../base/traceContext";
 import {
-  type DueSchedule,
   type HandlerAnswer,
   type HandlerEvent,
   type HandlerQuestion,
@@ -31,16 +30,6 @@ import type { Parts, Run } from "./run";
  */
 export const SMALL_ANSWER = 64 * 1024;
 
-/** What a handler is asked about. */
-interface Subject {
-  readonly event: HandlerEvent;
-  readonly object: KubernetesObject;
-  /** The state that the handler gets back. */
-  readonly state: JsonObject | undefined;
-  /** The schedules that are due. @default none */
-  readonly due?: readonly DueSchedule[];
-}
-
 /** A question to the handler, complete but for what differs each time. */
 export interface Gathered {
   readonly content: QuestionContent;
@@ -57,7 +46,10 @@ export interface Gathered {
  * @throws StillListingError, ApiError, ApiUnreachableError if an object that it is given cannot be read; ReconcileFailure if it may not
  *   be given what its object uses
  */
-export async function gather(parts: Parts, { event, object, state, due = [] }: Subject): Promise<Gathered> {
+export async function gather(
+  parts: Parts,
+  { event, object, state, due = [] }: Pick<QuestionParts, "event" | "object" | "state" | "due">,
+): Promise<Gathered> {
   const { children, warnings, bytes } = await givenChildren(parts.children, parts.isFollowed, object, event);
   const { used, warnings: ofUsed, secrets } = await parts.used(object, event);
   return {

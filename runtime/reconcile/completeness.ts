@@ -4,17 +4,16 @@ import { isSameKind, kindKey, type Resource } from "../base/resource";
 import type { HandlerEvent } from "../handler/contract";
 import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
-import { type NotSynced, StillListingError } from "../observe/kindWatch";
+import type { ChildWatches } from "../observe/childWatches";
+import { type KindWatch, type NotSynced, StillListingError } from "../observe/kindWatch";
 import type { Owner } from "../observe/ownership";
 import { madeOf } from "../observe/watched";
 import { MOST_NAMESPACES } from "../remember/memory";
 import { GRANT_REMEDY, type NamedChild, ROLE_REMEDY } from "../write/refusals";
 import type { RememberedPlaces } from "../write/sweep";
 
-/** Says which kinds are not known yet where they must be. @see KindWatch.notSynced */
-export interface Listing {
-  notSynced(namespace: string | undefined): readonly NotSynced[];
-}
+/** Says which kinds are not known yet where they must be. */
+type Listing = Pick<KindWatch, "notSynced">;
 
 /** The parts that {@link Completeness} asks about cycles. */
 export interface CycleSource {
@@ -42,10 +41,7 @@ export class Completeness {
       /** The objects' own kind, as it was found at the beginning. */
       readonly resource: Resource;
       readonly objects: Listing;
-      readonly children: Listing & {
-        /** @see ChildWatches.notFound */
-        notFound(): readonly NotSynced[];
-      };
+      readonly children: Listing & Pick<ChildWatches, "notFound">;
       /** Undefined if nothing is remembered outside of the objects. */
       readonly memories: Listing | undefined;
       /** Says where the objects come from. Undefined if they are our own. */

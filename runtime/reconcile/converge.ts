@@ -48,7 +48,7 @@ export async function converge(
     : NO_TIMETABLE;
   if (Number.isFinite(timetable.nextLook)) run.nextLook = timetable.nextLook;
   const finalizers = object.metadata.finalizers && parts.finalizers;
-  const isElsewhere = finalizers?.forElsewhere(object) || hasElsewhere(object, known, children.of(uid));
+  const isElsewhere = finalizers?.areOn(object, "elsewhere") || hasElsewhere(object, known, children.of(uid));
   const refused = parts.whyNot("reconcile", object, known, isElsewhere);
   if (refused) throw refused;
   if (finalizers) run.events.push(...finalizers.warnings(object));

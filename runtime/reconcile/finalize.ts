@@ -27,12 +27,12 @@ export async function finalize(
   const { operator, objects, children, finalizers } = parts;
   const { uid } = object.metadata;
   run.note({ event: "finalize" });
-  if (!finalizers?.hold(object)) return run.skip("gone");
+  if (!finalizers?.areOn(object)) return run.skip("gone");
   let current = object;
-  const isElsewhere = finalizers.forElsewhere(object) || hasElsewhere(object, memory, children.of(uid));
+  const isElsewhere = finalizers.areOn(object, "elsewhere") || hasElsewhere(object, memory, children.of(uid));
   const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
   const events: ObjectEvent[] = isSkipped ? [skipped(FINALIZE_SKIPPED)] : [];
-  if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
+  if (operator.finalize && finalizers.areOn(object, "handler") && !isSkipped) {
     const refused = parts.whyNot("finalize", object, memory, isElsewhere);
     if (refused) throw refused;
     const news = await askToFinalize(parts, run, object, memory);
@@ -43,15 +43,16 @@ export async function finalize(
     const refused = parts.whyNot("finalize", object, memory, isElsewhere);
     if (refused) throw refused;
     // The children may take long to go, and the handler has finished.
-    if (finalizers.forOrder(object)) {
-      current = await run.timeline.step("finalizer", () => finalizers.removeHandlers(run.client, object));
+    if (finalizers.areOn(object, "order")) {
+      const removing = () => finalizers.removeFrom(run.client, object, "handler");
+      current = await run.timeline.step("finalizer", removing);
       if (current !== object) objects.learn(current);
     }
     if (await waitsForChildren(parts, run, current)) return void run.events.push(...events);
   }
   const left = isElsewhere ? await deleteElsewhere(parts, run, object, memory, isSkipped) : undefined;
   if (left !== undefined) events.push(left);
-  await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, current));
+  await run.timeline.step("finalizer", () => finalizers.removeFrom(run.client, current));
   if (left === undefined) children.emptied(uid);
   // Until the watch shows this, another reconcile would ask the handler again.
   objects.invalidate(object.metadata);

@@ -95,7 +95,7 @@ export interface ObjectEvent extends AnsweredEvent {
   /** The action, in one word. @default "Reconcile" */
   readonly action?: string;
   /** Annotations of the Event, as of its latest time. @default none */
-  readonly annotations?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   /** Whether the record of the run says the same, so that the Event is left out if there is one. @default false */
   readonly isInRecord?: boolean;
 }
@@ -111,9 +111,9 @@ export interface Settled {
 export interface Outcome {
   readonly report: ReconcileReport;
   /** What the object's conditions should say. Undefined: nothing new. */
-  readonly verdict?: Verdict;
+  readonly verdict?: Verdict | undefined;
   /** The digest to remember with the verdict. @default none */
-  readonly digest?: string;
+  readonly digest?: string | undefined;
   /** Kubernetes Events about the object, besides those that follow from the verdict and the changes. */
   readonly events: readonly ObjectEvent[];
   /** When the object is due again. */
@@ -121,12 +121,12 @@ export interface Outcome {
   /**
    * How a run in a pod has left the object. @default the report says how the object is
    */
-  readonly settled?: Settled;
+  readonly settled?: Settled | undefined;
   /**
    * When a schedule of the object is due, in milliseconds since 1970, whatever the result of this reconcile. Undefined: no
    * schedule is due, or the handler is not to be asked about the object.
    */
-  readonly nextLook?: number;
+  readonly nextLook?: number | undefined;
   /**
    * Whether a run in a pod has begun or ended since, so that another look follows and the verdict may be wrong. It is not written then.
    * @default it never is

@@ -196,15 +196,7 @@ export class Run implements WriteScope {
     const nextLook = this.report.skipped === "gone" ? undefined : this.nextLook;
     const timing = this.timeline.timing(object && lastWriteOf(object));
     this.note({ timing, durationMs: timing.to - timing.from });
-    return {
-      report: this.report,
-      events,
-      again,
-      ...(verdict && { verdict }),
-      ...(digest !== undefined && { digest }),
-      ...(settled && { settled }),
-      ...(nextLook !== undefined && { nextLook }),
-    };
+    return { report: this.report, events, again, verdict, digest, settled, nextLook };
   }
 
   private async readOwner(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Child, ChildStore } from "../observe/childStore";
 import { isSameMemory, type Memory } from "../remember/memory";
 import type { WriteScope } from "../write/childApplier";
 import type { ChildChange, ChildWriter } from "../write/childWriter";
-import { heldUp, isOrdered, lastOf } from "../write/deletionOrder";
+import { deleteInOrder, heldUp, isOrdered } from "../write/deletionOrder";
 import { childKey, contentOf, type DesiredChild, inApplyOrder } from "../write/desiredChildren";
 import { isRefusalOf } from "../write/refusals";
 import type { Sweep } from "../write/sweep";
@@ -214,24 +214,19 @@ class Writing {
   private async prune(): Promise<void> {
     const { writer } = this.options;
     const { scope } = this;
-    const tried = new Set<string>();
-    for (;;) {
-      const unwanted = this.unwanted();
-      const next = lastOf(unwanted).filter(({ uid, deleting }) => !deleting && !tried.has(uid));
-      if (next.length === 0) return;
-      for (const { uid } of next) tried.add(uid);
-      const isAwaited = heldUp(unwanted).length > 0;
-      const deletions = next.map((child) =>
-        this.deleteOne(child, () => writer.delete(child, scope, isAwaited && isOrdered(child))).catch(
-          (error: unknown) => {
-            // Somebody else writes the child all the time. The child's next report leads to another try, and the rest does not wait.
-            if (isRace(error)) return undefined;
-            throw error;
-          },
-        ),
-      );
-      await this.all(deletions);
-    }
+    const ifRace = (error: unknown) => {
+      // Somebody else writes the child all the time. Its next report leads to another try, and the rest does not wait.
+      if (!isRace(error)) throw error;
+      return undefined;
+    };
+    await deleteInOrder(
+      () => this.unwanted(),
+      (next, unwanted) => {
+        const isAwaited = heldUp(unwanted).length > 0;
+        const remove = (child: Child) => writer.delete(child, scope, isAwaited && isOrdered(child));
+        return this.all(next.map((child) => this.deleteOne(child, () => remove(child)).catch(ifRace)));
+      },
+    );
   }
 
   private deleteOne(child: Child, deletion: () => Promise<ChildChange | undefined>) {

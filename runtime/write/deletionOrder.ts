@@ -31,6 +31,26 @@ export function heldUp(there: readonly Child[]): readonly Child[] {
 }
 
 /**
+ * Deletes children in the reverse order in which they follow each other: each when no child that follows it is left.
+ * @param left the children that are still to go, with those that are being deleted
+ * @param deleteAll deletes some of them, each only once. It may resolve before they are gone
+ * @returns those that are still there, each being deleted or waiting for another one
+ */
+export async function deleteInOrder(
+  left: () => readonly Child[],
+  deleteAll: (next: readonly Child[], there: readonly Child[]) => Promise<void>,
+): Promise<readonly Child[]> {
+  const tried = new Set<string>();
+  for (;;) {
+    const there = left();
+    const next = lastOf(there).filter(({ uid, deleting }) => !deleting && !tried.has(uid));
+    if (next.length === 0) return there;
+    for (const { uid } of next) tried.add(uid);
+    await deleteAll(next, there);
+  }
+}
+
+/**
  * Whether the garbage collector takes the owner's references from its children, so that they stay: `kubectl delete --cascade=orphan`.
  * @see https://kubernetes.io/docs/tasks/administer-cluster/use-cascading-deletion/#set-orphan-deletion-policy
  */

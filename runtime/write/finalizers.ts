@@ -16,6 +16,11 @@ import { Conflicts, isApiError, isMisfit, PersistentConflictError } from "../kub
 
 const MOST_TRIES = 10;
 
+/** The name of an operator's finalizer of each meaning: see {@link Finalizers}. */
+const FINALIZERS = { handler: finalizerOf, elsewhere: elsewhereFinalizerOf, order: orderFinalizerOf };
+type FinalizerMeaning = keyof typeof FINALIZERS;
+const MEANINGS = Object.keys(FINALIZERS) as FinalizerMeaning[];
+
 /**
  * The finalizers of one operator on its custom resources. One means that the handler must be asked before the object goes, one that
  * the object has children that no owner reference can cover, and one that its children are deleted in an order.
@@ -27,42 +32,23 @@ const MOST_TRIES = 10;
  * - A former leader's write that comes late takes none away (tests/unit/reconcileFinalizers.test.ts).
  */
 export class Finalizers {
-  private readonly handler: readonly string[];
-  private readonly elsewhere: readonly string[];
-  private readonly order: readonly string[];
-
   constructor(
     private readonly resource: Resource,
     private readonly operator: OperatorNames,
-  ) {
-    const all = allIdentitiesOf(operator);
-    this.handler = all.map(finalizerOf);
-    this.elsewhere = all.map(elsewhereFinalizerOf);
-    this.order = all.map(orderFinalizerOf);
+  ) {}
+
+  /** Whether the object has one of our finalizers. @param meaning of the finalizer. @default any */
+  areOn(object: KubernetesObject, meaning?: FinalizerMeaning): boolean {
+    const { finalizers } = object.metadata;
+    if (!finalizers) return false;
+    const ours = this.ours(meaning);
+    return finalizers.some((finalizer) => ours.includes(finalizer));
   }
 
-  /** Whether the handler must be asked before the object goes. */
-  forHandler(object: KubernetesObject): boolean {
-    return finalizersOf(object).some((finalizer) => this.handler.includes(finalizer));
-  }
-
-  /** Whether the object may have children that no owner reference can cover. */
-  forElsewhere(object: KubernetesObject): boolean {
-    return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
-  }
-
-  /** Whether the object may have children that are deleted in an order. */
-  forOrder(object: KubernetesObject): boolean {
-    return finalizersOf(object).some((finalizer) => this.order.includes(finalizer));
-  }
-
-  /** Whether the object has any of our finalizers. */
-  hold(object: KubernetesObject): boolean {
-    return finalizersOf(object).some((finalizer) => this.all.includes(finalizer));
-  }
-
-  private get all(): readonly string[] {
-    return [...this.handler, ...this.elsewhere, ...this.order];
+  /** Our finalizers, those of former names too. @param meaning of them. @default all */
+  private ours(meaning?: FinalizerMeaning): readonly string[] {
+    const meant = meaning ? [meaning] : MEANINGS;
+    return allIdentitiesOf(this.operator).flatMap((each) => meant.map((one) => FINALIZERS[one](each)));
   }
 
   /**
@@ -70,7 +56,7 @@ export class Finalizers {
    * undeclared former name.
    */
   warnings(object: KubernetesObject): { type: "Warning"; reason: WarningReason; note: string }[] {
-    const ours = this.all;
+    const ours = this.ours();
     const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
     const foreign = finalizersOf(object).find(
       (finalizer) => isArgosy(finalizer) && !ours.includes(finalizer),
@@ -83,7 +69,7 @@ export class Finalizers {
 
   /**
    * Adds our finalizers to the object, and removes those of former names.
-   * @param wanted which meanings the object needs. An existing finalizer stays
+   * @param wanted the meanings that the object needs. An existing finalizer stays
    * @returns the object as it is now
    * @throws ObjectGoneError if it is gone or being deleted
    * @throws ReconcileFailure `ApiError` if the API server drops a finalizer, or keeps one of a former name
@@ -91,48 +77,35 @@ export class Finalizers {
   async ensure(
     client: KubernetesClient,
     object: KubernetesObject,
-    wanted: { readonly handler: boolean; readonly elsewhere: boolean; readonly order: boolean },
+    wanted: Readonly<Record<FinalizerMeaning, boolean>>,
   ): Promise<KubernetesObject> {
     const there = finalizersOf(object);
-    const needed = [
-      ...(wanted.handler || this.forHandler(object) ? [finalizerOf(this.operator)] : []),
-      ...(wanted.elsewhere || this.forElsewhere(object) ? [elsewhereFinalizerOf(this.operator)] : []),
-      ...(wanted.order || this.forOrder(object) ? [orderFinalizerOf(this.operator)] : []),
-    ];
+    const needed = MEANINGS.filter((each) => wanted[each] || this.areOn(object, each)).map((each) =>
+      FINALIZERS[each](this.operator),
+    );
     let current = object;
     for (const finalizer of needed)
       if (!there.includes(finalizer)) current = await this.apply(client, current, finalizer);
-    const former = there.filter((finalizer) => this.all.includes(finalizer) && !needed.includes(finalizer));
+    const ours = this.ours();
+    const former = there.filter((finalizer) => ours.includes(finalizer) && !needed.includes(finalizer));
     for (const finalizer of former) current = await this.remove(client, current, finalizer);
     return current;
   }
 
   /**
-   * Removes all our finalizers from the object, which may be gone then.
+   * Removes our finalizers from the object, which may be gone then.
+   * @param meaning of those that are removed. @default all
+   * @returns the object as it is then
    * @throws ReconcileFailure `ApiError` if the API server keeps one
    */
-  async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<void> {
-    await this.removeEach(client, object, this.all);
-  }
-
-  /**
-   * The handler has finished with the object: it is not asked again, whatever else holds the object.
-   * @returns the object as it is then
-   * @throws as {@link removeAll}
-   */
-  removeHandlers(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
-    return this.removeEach(client, object, this.handler);
-  }
-
-  private async removeEach(
+  async removeFrom(
     client: KubernetesClient,
     object: KubernetesObject,
-    finalizers: readonly string[],
+    meaning?: FinalizerMeaning,
   ): Promise<KubernetesObject> {
     let current = object;
-    for (const finalizer of finalizers) {
+    for (const finalizer of this.ours(meaning))
       if (finalizersOf(current).includes(finalizer)) current = await this.remove(client, current, finalizer);
-    }
     return current;
   }
 
@@ -187,7 +160,9 @@ export class Finalizers {
     const conflicts = new Conflicts(MOST_TRIES);
     for (;;) {
       // The last one first, because a removal moves the entries behind it.
-      const indices = indicesOf(finalizersOf(current), finalizer).reverse();
+      const indices = finalizersOf(current)
+        .flatMap((each, index) => (each === finalizer ? [index] : []))
+        .reverse();
       if (indices.length === 0) return current;
       const paths = indices.map((index) => `/metadata/finalizers/${index}`);
       try {
@@ -232,9 +207,4 @@ function keptBy(finalizer: string): ReconcileFailure {
 
 function finalizersOf({ metadata }: KubernetesObject): readonly string[] {
   return metadata.finalizers ?? [];
-}
-
-/** Where in a list a text is. */
-function indicesOf(texts: readonly string[], wanted: string): number[] {
-  return texts.flatMap((text, index) => (text === wanted ? [index] : []));
 }

@@ -1,4 +1,4 @@
-import { kindMissing, missingKindRemedy, ReconcileFailure } from "../base/failure";
+import { kindMissing, MISSING_KIND_REMEDY, ReconcileFailure } from "../base/failure";
 import { isRecord } from "../base/json";
 import {
   ADOPT_ANNOTATION,
@@ -39,7 +39,7 @@ export const GRANT_REMEDY =
   "The namespace was probably deleted and created again, and the runner's RoleBinding was deleted with it: run `pulumi up --refresh`. If it is gone for good, take it out of namespaces in operator.yaml.";
 
 /** What to do if the cluster does not serve a kind where it did. */
-const PATH_REMEDY = `${missingKindRemedy()} If its CRD was created again with another scope or plural, the next resync finds the kind there.`;
+const PATH_REMEDY = `${MISSING_KIND_REMEDY} If its CRD was created again with another scope or plural, the next resync finds the kind there.`;
 
 /** The failure of a child that the API server stored without our marks. */
 export function marksTaken(child: DesiredChild): ReconcileFailure {

@@ -5,14 +5,14 @@ import { formatName, type KubernetesObject } from "../base/objects";
 import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../base/resource";
 import type { KubernetesClient } from "../kubernetes/client";
 import { discoverObjects } from "../kubernetes/discovery";
-import { isApiError, isRightMissing } from "../kubernetes/errors";
+import { ifRefused, isApiError, isRightMissing } from "../kubernetes/errors";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import type { Child, ChildStore } from "../observe/childStore";
 import { childSelectorOf } from "../observe/marks";
 import { canReference, isStrippedChildOf } from "../observe/ownership";
 import type { Operator } from "../operator/definition";
 import type { ChildChange, ChildWriter } from "./childWriter";
-import { isOrdered, isOrphaning, lastOf } from "./deletionOrder";
+import { deleteInOrder, isOrdered, isOrphaning } from "./deletionOrder";
 import { kindNotGranted, namespacesLeft } from "./refusals";
 
 /** What is remembered of an object's children: see `Memory`. */
@@ -166,15 +166,11 @@ export class Sweep {
       this.isDeclared(kindKey(child.resource)) &&
       isListed(operator.namespaces, child.namespace) &&
       !(isOrphaning(object) && canReference(object, child.namespace));
-    const tried = new Set<string>();
-    for (;;) {
-      const there = children.of(object.metadata.uid).filter(isToGo);
-      const next = lastOf(there).filter(({ uid, deleting }) => !deleting && !tried.has(uid));
-      if (next.length === 0) return there;
-      for (const { uid } of next) tried.add(uid);
+    const left = () => children.of(object.metadata.uid).filter(isToGo);
+    return deleteInOrder(left, async (next) => {
       const kept = await this.deleteEach(client, object, next, changes, true);
       if (kept) throw kept.failure;
-    }
+    });
   }
 
   /**
@@ -261,7 +257,8 @@ export class Sweep {
     const { scopes = (resource) => scopesOf(operator.namespaces, resource) } = how;
     const listIn = (resource: Resource) => this.list(client, resource, object, scopes(resource), how);
     const declared = childResources.find((each) => kindKey(each) === kind);
-    if (declared && (await listIn(declared).then(() => true, falseIfNotServed))) return declared;
+    const isServed = declared && (await listIn(declared).then(() => true, ifRefused(404, false)));
+    if (isServed) return declared;
     const named = kindOfKey(kind);
     const served = await discoverObjects(client, named.apiVersion, named.kind);
     if (served) await listIn(served);
@@ -330,11 +327,6 @@ export class Sweep {
   private isDeclared(kind: string): boolean {
     return this.options.childResources.some((each) => isSameKind(kindKey(each), kind));
   }
-}
-
-function falseIfNotServed(error: unknown): false {
-  if (!isApiError(error, 404)) throw error;
-  return false;
 }
 
 async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {

@@ -152,7 +152,7 @@ export class OneObject {
     this.handled = object;
     if (object) {
       const memory = await this.memories.of(object);
-      const isElsewhere = this.finalizers.forElsewhere(object) || hasElsewhere(object, memory, []);
+      const isElsewhere = this.finalizers.areOn(object, "elsewhere") || hasElsewhere(object, memory, []);
       await this.watches.learnChildren(object, memory, isElsewhere, this.wasInterrupted);
     }
     const context = { client, fence: fence.assert, startedByHand, trace };
