@@ -5,8 +5,8 @@ import { rootCertificates } from "node:tls";
 import type { ClusterConnection } from "../kubernetes/connection";
 import { HttpTransport } from "../kubernetes/transport";
 
-/** The account of a token, and the folder for the token. */
-export interface HandlerTokenOptions {
+/** Whose token is kept fresh, and where. */
+export interface KeepTokenOptions {
   /** The runner's own connection. It may create tokens for this one account. */
   readonly connection: ClusterConnection;
   /** The namespace of the account. */
@@ -19,10 +19,6 @@ export interface HandlerTokenOptions {
   readonly mode?: number;
   /** Called with the token when its files exist, the first time and after each renewal. */
   readonly onWritten?: (token: string) => void;
-}
-
-/** How a token is kept fresh. */
-export interface KeepTokenOptions extends HandlerTokenOptions {
   /** Ends it. */
   readonly signal: AbortSignal;
   /** Called with each failure, before the next try. */
@@ -62,12 +58,14 @@ export async function keepHandlerToken(options: KeepTokenOptions): Promise<void>
  * @returns when to replace it, in milliseconds since the epoch
  * @throws ApiError, ApiUnreachableError
  */
-export async function writeHandlerToken(options: HandlerTokenOptions): Promise<number> {
+export async function writeHandlerToken(options: KeepTokenOptions): Promise<number> {
   const { connection, namespace, account, folder, mode = FILE_MODE, onWritten } = options;
   const { text, renewAt } = await requestToken({ namespace, name: account }, connection);
   // The token is written last, so a reader that finds it finds the other files too.
   replaceFile(path.join(folder, "namespace"), namespace, mode);
-  replaceFile(path.join(folder, "ca.crt"), authorityOf(connection), mode);
+  // Without one of its own, a connection trusts the authorities of Node.
+  const authority = connection.certificateAuthority ?? `${rootCertificates.join("\n")}\n`;
+  replaceFile(path.join(folder, "ca.crt"), authority, mode);
   replaceFile(path.join(folder, "token"), text, mode);
   onWritten?.(text);
   return renewAt;
@@ -96,13 +94,6 @@ async function comes(instant: number, { signal, lookMs = LOOK_MS }: KeepTokenOpt
     const left = Math.max(0, until - performance.now());
     await pause(Math.min(lookMs, left), undefined, { signal, ref: false });
   } while (Date.now() < instant && performance.now() < until);
-}
-
-/**
- * The certificate authority of a connection. A pod's connection has its own. If a connection has none, it trusts those of Node.
- */
-function authorityOf({ certificateAuthority }: ClusterConnection): string | Buffer {
-  return certificateAuthority ?? `${rootCertificates.join("\n")}\n`;
 }
 
 /** Writes a new file and renames it. A reader finds the old content or the new content, never a part of it. */

@@ -64,7 +64,7 @@ export function logTo(write: (line: string) => unknown): Log {
  */
 export function logReport(log: Log, report: ReconcileReport, run?: string): void {
   const { result, skipped, failure } = report;
-  const changes = changesOf(report);
+  const changes = report.changes.map((change) => describeChanges([change], report.namespace));
   if (report.problem !== undefined) return log("info", clean(report.problem), { object: formatName(report) });
   if (result === "skipped" && skipped !== "paused") return;
   if (result === "succeeded" && changes.length === 0 && !report.log.trim()) return;
@@ -82,8 +82,4 @@ export function logReport(log: Log, report: ReconcileReport, run?: string): void
     ...(failure && { reason: failure.reason, attempt: report.attempt }),
     ...(report.log.trim() && { log: report.log }),
   });
-}
-
-function changesOf({ changes, namespace }: ReconcileReport): string[] {
-  return changes.map((change) => describeChanges([change], namespace));
 }

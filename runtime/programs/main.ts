@@ -1,7 +1,6 @@
 import type { EngineCommand } from "./layout";
 import { logTo } from "./logLine";
-import { openPod, openPodContext, type PodCommand, type PodContext } from "./pod";
-import { readSettings } from "./podSettings";
+import { openPod, openPodContext, type PodCommand, type PodContext, readSettings } from "./pod";
 import { writeTerminationMessage } from "./terminationMessage";
 
 /** A command that is ready to run. */
@@ -16,13 +15,7 @@ const COMMANDS: Readonly<Record<EngineCommand, () => (context: PodContext) => Wo
     const { keep } = require("./keep/keeper") as typeof import("./keep/keeper");
     return (context) => () => keep(context);
   },
-  intake: () => {
-    const { intake } = require("./intake/intakeCommand") as typeof import("./intake/intakeCommand");
-    return (context) => {
-      const file = intake.read(context);
-      return () => intake.run(context, file);
-    };
-  },
+  intake: () => (require("./intake/intakeCommand") as typeof import("./intake/intakeCommand")).intake,
 };
 
 /** An error while it ran. Another start may succeed. */
@@ -32,10 +25,6 @@ const UNUSABLE = 2;
 
 const write = (line: string) => process.stdout.write(line);
 
-function commandOf(argument: string | undefined) {
-  return Object.hasOwn(COMMANDS, argument ?? "") ? COMMANDS[argument as EngineCommand] : undefined;
-}
-
 function ofOperator(command: PodCommand): (context: PodContext) => Work {
   return (context) => {
     const pod = openPod(context);
@@ -44,18 +33,18 @@ function ofOperator(command: PodCommand): (context: PodContext) => Work {
 }
 
 async function main(): Promise<number> {
-  const [argument] = process.argv.slice(2);
-  const command = commandOf(argument);
-  if (!command) {
+  const [argument = ""] = process.argv.slice(2);
+  if (!Object.hasOwn(COMMANDS, argument)) {
     process.stderr.write(`usage: engine.js ${Object.keys(COMMANDS).join("|")}\n`);
     return UNUSABLE;
   }
+  const command = argument as EngineCommand;
   const stopping = new AbortController();
   // The first process of a container ignores these signals, unless it handles them.
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopping.abort());
   let work: Work;
   try {
-    work = command()(openPodContext(argument as EngineCommand, process.env, stopping.signal, write));
+    work = COMMANDS[command]()(openPodContext(command, process.env, stopping.signal, write));
   } catch (error) {
     return end(UNUSABLE, (error as Error).message);
   }

@@ -1,10 +1,17 @@
 import { once } from "node:events";
+import type { ListenAddress } from "../base/http/listen";
 import { type ClusterConnection, inClusterConnection } from "../kubernetes/connection";
 import type { Operator } from "../operator/definition";
 import { readDefinitionFile } from "./definitionFile";
-import { ARGO_HALVES, type ArgoHalf, type EngineCommand, RUNNER_ENVIRONMENT } from "./layout";
+import {
+  ARGO_HALVES,
+  type ArgoHalf,
+  type EngineCommand,
+  POD_LAYOUT,
+  RUNNER_ENVIRONMENT,
+  RUNNER_PORTS,
+} from "./layout";
 import { type Log, logTo } from "./logLine";
-import { type PodSettings, pathOf, readSettings } from "./podSettings";
 
 /** The context that every command of the engine finds in its pod. */
 export interface PodContext {
@@ -113,4 +120,41 @@ export function readEnvironment(
   }
   const all = Object.entries(RUNNER_ENVIRONMENT).map(([variable, name]) => [variable, env[name] ?? ""]);
   return { ...(Object.fromEntries(all) as Record<Variable, string>), without: without as ArgoHalf[] };
+}
+
+/** The settings that are fixed for a runner in a pod. Tests run several runners on one machine and need other values. */
+export interface PodSettings {
+  /** A prefix of every path of {@link POD_LAYOUT}. @default "" */
+  readonly root: string;
+  /** The address to listen on. @default every address of the pod */
+  readonly host?: string;
+  /** @default {@link RUNNER_PORTS} */
+  readonly ports: { readonly hints: number; readonly metrics: number };
+  /** How long a lease holds without renewal, in seconds. @default 15 */
+  readonly leaseSeconds: number;
+}
+
+/** The environment variable by which a test gives other settings, as JSON. No manifest sets it. */
+export const SETTINGS_VARIABLE = "ARGOSY_TEST_POD";
+
+const IN_A_POD: PodSettings = {
+  root: "",
+  ports: RUNNER_PORTS,
+  leaseSeconds: 15,
+};
+
+/** The settings of this process. */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): PodSettings {
+  const given = env[SETTINGS_VARIABLE];
+  return given === undefined ? IN_A_POD : { ...IN_A_POD, ...(JSON.parse(given) as Partial<PodSettings>) };
+}
+
+/** The path of a part of the pod. */
+export function pathOf({ root }: Pick<PodSettings, "root">, what: keyof typeof POD_LAYOUT): string {
+  return root + POD_LAYOUT[what];
+}
+
+/** The address of one of the runner's servers. */
+export function addressOf({ host, ports }: PodSettings, server: keyof PodSettings["ports"]): ListenAddress {
+  return { port: ports[server], ...(host !== undefined && { host }) };
 }

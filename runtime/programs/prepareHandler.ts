@@ -2,7 +2,7 @@ import { within } from "../base/clock";
 import type { PipeTransport } from "../handler/container/pipeTransport";
 import { handlerAccountOf, keepHandlerToken } from "./handlerToken";
 import type { Pod } from "./pod";
-import { pathOf } from "./podSettings";
+import { pathOf } from "./pod";
 
 /** If the handler's container is not there after this time, the log says so. Its image may take long to be pulled. */
 const PATIENCE_MS = 60_000;

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { AggregatorRegistry, Registry } from "prom-client";
 import { type HttpListener, listen } from "../base/http/listen";
 import type { PodContext } from "./pod";
-import { addressOf } from "./podSettings";
+import { addressOf } from "./pod";
 
 /**
  * Answers the kubelet and Prometheus:

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/base/objects";
+import type { RunOutcome } from "../../runtime/programs/run/objectRun";
 import type { RunOnceOptions } from "../../runtime/programs/run/runOnce";
-import type { RunOutcome } from "../../runtime/programs/run/runOutcome";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";
 import { submit } from "./support/argo";

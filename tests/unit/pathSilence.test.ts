@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { PathSilence } from "../../runtime/programs/resident/hints/takeHint";
+import { PathSilence } from "../../runtime/programs/resident/hints";
 
 describe("PathSilence", () => {
   let now: number;

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { type EngineCommand, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../runtime/programs/layout";
-import { readEnvironment } from "../../runtime/programs/pod";
-import { addressOf, pathOf, readSettings, SETTINGS_VARIABLE } from "../../runtime/programs/podSettings";
-import { addressIn, runnerIdentityOf } from "../../runtime/programs/resident/hints/takeHint";
+import {
+  addressOf,
+  pathOf,
+  readEnvironment,
+  readSettings,
+  SETTINGS_VARIABLE,
+} from "../../runtime/programs/pod";
+import { addressIn, runnerIdentityOf } from "../../runtime/programs/resident/hints";
 
 describe("a runner's environment", () => {
   const complete = {

@@ -12,10 +12,12 @@ import {
   forwardHint,
   type Hint,
   HintError,
+  type HintParts,
+  type PathSilence,
   parseHint,
   startHintServer,
-} from "../../runtime/programs/resident/hints/hintServer";
-import { type HintParts, type PathSilence, takeHint } from "../../runtime/programs/resident/hints/takeHint";
+  takeHint,
+} from "../../runtime/programs/resident/hints";
 
 const widgets = {
   customResource: {
@@ -245,7 +247,7 @@ describe("a hint passed on", () => {
     leader = undefined;
   });
 
-  const target = () => ({ address: "127.0.0.1", port: leader?.port ?? 1, from: "standby-0" });
+  const target = () => ({ host: "127.0.0.1", port: leader?.port ?? 1, from: "standby-0" });
 
   it("comes to the leader as it is, with who passed it on", async () => {
     const hint = { ...one, uid: randomUUID(), resourceVersion: "7" };
@@ -289,7 +291,7 @@ describe("a hint passed on", () => {
   it("has failed where the leader says nothing", async () => {
     const silent = await listen({ host: "127.0.0.1", port: 0 }, () => {});
     assert.equal(
-      await forwardHint(one, { address: "127.0.0.1", port: silent.port, from: "standby-0" }),
+      await forwardHint(one, { host: "127.0.0.1", port: silent.port, from: "standby-0" }),
       "leaderless",
     );
     await silent.close();

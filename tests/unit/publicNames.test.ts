@@ -5,7 +5,7 @@ import { OUTPUT_SCHEMA } from "../../cli/common/options";
 import * as names from "../../runtime/base/names";
 import { markManagerOf } from "../../runtime/observe/marks";
 import * as layout from "../../runtime/programs/layout";
-import { FORWARDED_HEADER, HINT_PATH } from "../../runtime/programs/resident/hints/hintServer";
+import { FORWARDED_HEADER, HINT_PATH } from "../../runtime/programs/resident/hints";
 import { memoryResourceOf } from "../../runtime/remember/memoryKind";
 import { RUN_PARAMETERS, USED_PARAMETER } from "../../runtime/report/workflows";
 import { filesIn } from "./support/filesIn";

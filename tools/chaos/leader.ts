@@ -13,7 +13,7 @@ export async function leadingPod(
 ): Promise<string> {
   const lease = await client.get(LEASES, { namespace, name: leaseNameOf(operator) });
   const { holderIdentity } = (lease?.["spec"] ?? {}) as { holderIdentity?: string };
-  // runtime/programs/resident/hints/takeHint.ts: a pod's name has no underscore.
+  // runtime/programs/resident/hints.ts: a pod's name has no underscore.
   const [pod] = holderIdentity?.split("_") ?? [];
   if (!pod) throw new NotYetError(`no runner of ${operator.name} leads`);
   return pod;

@@ -48,7 +48,6 @@ export const FOLDERS: Readonly<Record<string, string>> = {
   "runtime/programs/":
     "The engine in a pod: main.ts begins a command, each in a folder of its own. layout.ts says where things are.",
   "runtime/programs/resident/": "The runner: reconciles for ever. replay.ts: Workflows that people submit.",
-  "runtime/programs/resident/hints/": "What the event path reports to it.",
   "runtime/programs/run/": "A run in its own pod: one object, until nothing is left to do.",
   "runtime/programs/keep/": "The keeper: replaces pods that started before their event bus.",
   "runtime/programs/intake/": "Creates custom resources from events from outside.",

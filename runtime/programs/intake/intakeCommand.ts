@@ -1,33 +1,28 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { KubernetesClient } from "../../kubernetes/client";
-import { endOf, type PodContext } from "../pod";
-import { addressOf, pathOf } from "../podSettings";
+import { addressOf, endOf, type PodContext, pathOf } from "../pod";
 import { startTelemetryServer } from "../telemetryServer";
 import { Intake } from "./intake";
-import { INTAKE_FILE, type IntakeFile, parseIntakeFile } from "./intakeFile";
+import { INTAKE_FILE, parseIntakeFile } from "./intakeFile";
 import { startIntakeServer } from "./intakeServer";
 
 /**
  * Creates custom resources from events from outside, until the pod must end. It remembers nothing, so any number of intakes may
  * run.
+ * @returns what runs it, when the events of the installation have been read. That throws an Error if a port cannot be had
+ * @throws Error if the file of the events is missing or unusable
  */
-export const intake = {
-  /**
-   * Reads the events of the installation.
-   * @throws Error if the file is missing or unusable
-   */
-  read({ settings }: PodContext): IntakeFile {
-    return parseIntakeFile(readFileSync(path.join(pathOf(settings, "definition"), INTAKE_FILE), "utf8"));
-  },
-
-  /** @throws Error if a port cannot be had */
-  async run(context: PodContext, file: IntakeFile): Promise<number> {
-    const { environment, settings, connection, log } = context;
+export function intake(context: PodContext): () => Promise<number> {
+  const { environment, settings, connection, log } = context;
+  const text = (what: Parameters<typeof pathOf>[1], file: string) =>
+    readFileSync(path.join(pathOf(settings, what), file), "utf8");
+  const file = parseIntakeFile(text("definition", INTAKE_FILE));
+  return async () => {
     const client = new KubernetesClient(connection);
     const onNotice = (notice: string) => log("info", notice);
     const desk = new Intake({ file, client, instance: environment.pod, onNotice });
-    const token = () => readFileSync(path.join(pathOf(settings, "intakeToken"), "token"), "utf8").trim();
+    const token = () => text("intakeToken", "token").trim();
     const events = await startIntakeServer({ ...addressOf(settings, "hints"), intake: desk, token });
     // Started second, because a sensor that learns that we are ready can send events at once.
     const telemetry = await startTelemetryServer(context, desk.registry);
@@ -37,5 +32,5 @@ export const intake = {
     client.close();
     await telemetry.close();
     return 0;
-  },
-};
+  };
+}

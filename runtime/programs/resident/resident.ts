@@ -3,16 +3,20 @@ import { withoutRepeats } from "../../base/notices";
 import { Engine } from "../../engine/engine";
 import { PipeTransport } from "../../handler/container/pipeTransport";
 import { KubernetesClient } from "../../kubernetes/client";
-import type { Operator } from "../../operator/definition";
 import { RunRecorder } from "../../report/runRecorder";
 import { logReport } from "../logLine";
 import { openTraces, TRACES_GRACE_MS } from "../openTraces";
-import { endOf, type Pod } from "../pod";
-import { addressOf, pathOf } from "../podSettings";
+import { addressOf, endOf, type Pod, pathOf } from "../pod";
 import { prepareHandler } from "../prepareHandler";
 import { startTelemetryServer } from "../telemetryServer";
-import { forwardHint, startHintServer } from "./hints/hintServer";
-import { type HintParts, PathSilence, runnerIdentityOf, takeHint } from "./hints/takeHint";
+import {
+  forwardHint,
+  type HintParts,
+  PathSilence,
+  runnerIdentityOf,
+  startHintServer,
+  takeHint,
+} from "./hints";
 import { Replay } from "./replay";
 
 /**
@@ -32,7 +36,11 @@ export async function resident(pod: Pod): Promise<number> {
   const { environment, settings, connection, log } = pod;
   const { namespace, instanceId } = environment;
   const hasRuns = pod.operator.execution === "pod";
-  const operator = hasRuns ? withRunnerFields(pod) : pod.operator;
+  const { concurrency, resyncSeconds } = environment;
+  const operator = hasRuns
+    ? // The fields that its definition file does not have: see `definitionFileContent`.
+      { ...pod.operator, concurrency: Number(concurrency), resyncSeconds: Number(resyncSeconds) }
+    : pod.operator;
   const kept = { successes: Number(environment.runsKept), failures: Number(environment.failedRunsKept) };
   const onNotice = withoutRepeats((notice) => log("info", notice));
   const client = new KubernetesClient(connection);
@@ -94,12 +102,6 @@ export async function resident(pod: Pod): Promise<number> {
   return 0;
 }
 
-/** The operator with the fields that its definition file does not have: see `definitionFileContent`. */
-function withRunnerFields({ operator, environment }: Pod): Operator {
-  const { concurrency, resyncSeconds } = environment;
-  return { ...operator, concurrency: Number(concurrency), resyncSeconds: Number(resyncSeconds) };
-}
-
 /**
  * Starts a resident runner's servers: one takes hints, the other answers the kubelet and Prometheus.
  * @throws Error if a port cannot be had
@@ -119,8 +121,7 @@ async function startServers(
   const parts: HintParts = {
     engine,
     silence,
-    forward: (hint, leader) =>
-      forwardHint(hint, { address: leader, port: address.port, from: environment.pod }),
+    forward: (hint, host) => forwardHint(hint, { host, port: address.port, from: environment.pod }),
   };
   const hints = await startHintServer({
     ...address,

@@ -1,25 +1,17 @@
 import { type KubernetesObject, kindAndName } from "../../base/objects";
 import { isListed } from "../../base/resource";
 import type { DueSchedule } from "../../handler/contract";
-import type { KubernetesClient } from "../../kubernetes/client";
-import type { Operator } from "../../operator/definition";
 import { SHORTEST_WAIT_MS } from "../../reconcile/errors";
 import type { ReconcileReport } from "../../reconcile/report";
 import { describeRun } from "../../report/recordedRun";
 import type { RunTarget } from "../workflows/runTarget";
 import { OneObject, type OneObjectOptions } from "./oneObject";
 import { ASK_AGAIN_MS, Patience } from "./patience";
-import { done, failed, outcomeOf, type RunOutcome } from "./runOutcome";
 import { runSeconds } from "./runSeconds";
 
 /** What an {@link ObjectRun} works with. */
-export interface ObjectRunOptions {
-  readonly operator: Operator;
-  readonly client: KubernetesClient;
-  /** The namespace of the run's Workflow. */
-  readonly namespace: string;
-  /** The pod's name. */
-  readonly instance: string;
+export interface ObjectRunOptions
+  extends Pick<OneObjectOptions, "operator" | "client" | "namespace" | "instance"> {
   /** Called after each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void;
   /**
@@ -57,12 +49,10 @@ export class ObjectRun {
     const { patienceMs, changesPatienceMs = runSeconds(options.operator) * 1000, signal } = options;
     this.patience = new Patience(patienceMs, signal);
     this.changesUntil = performance.now() + changesPatienceMs;
-    const { operator, client, instance, namespace } = options;
     const isBeyondRun = (afterMs: number) => performance.now() + afterMs > this.patience.until;
     this.due = target.due && [target.due];
     const { name, uid } = target;
-    const object = { operator, client, instance, namespace, name, uid };
-    this.object = new OneObject({ ...parts, ...object, isBeyondRun });
+    this.object = new OneObject({ ...options, ...parts, name, uid, isBeyondRun });
   }
 
   /** Reconciles until nothing is expected soon and the object has not changed since its last reconcile. */
@@ -173,4 +163,42 @@ function mostUnreadyAfter({ ready, unready = 0, waits }: ReconcileReport): numbe
   if (!waits) return 0;
   // When a child becomes ready, the wait of other children may end. If none is left to become ready, no wait will end.
   return unready > 0 ? unready - 1 : undefined;
+}
+
+/** How a run ended. */
+export interface RunOutcome {
+  /** 0, or 1 if it failed. Argo then shows the pod, the node and the Workflow as failed. */
+  readonly exitCode: 0 | 1;
+  /** The last word of the log. */
+  readonly message: string;
+  /** The handler's answer as JSON, if it was only tried. */
+  readonly answer?: string;
+}
+
+/** The outcome of a run that ends with this reconcile. */
+function outcomeOf(report: ReconcileReport): RunOutcome {
+  const { failure, skipped, ready, againAfterMs } = report;
+  if (failure) return failed(describeRun(report));
+  if (report.problem !== undefined) return failed(report.problem);
+  if (skipped === "paused") return done("nothing to do: the object is paused");
+  if (skipped === "gone") return done("nothing to do: the object is gone");
+  // The object keeps changing. Another run waits, and this one has tried for long enough.
+  if (skipped !== undefined) return done(describeRun(report));
+  const rest = [
+    ready === false ? "not every child is ready yet: another run follows when they are" : "",
+    againAfterMs === undefined
+      ? ""
+      : `the handler is asked again after ${againAfterMs / 1000} s, by another run`,
+  ];
+  return done([describeRun(report), ...rest].filter((part) => part !== "").join("; "));
+}
+
+/** The outcome of a run that has not failed. @param message what it did */
+function done(message: string): RunOutcome {
+  return { exitCode: 0, message };
+}
+
+/** The outcome of a run that has failed. @param message why */
+export function failed(message: string): RunOutcome {
+  return { exitCode: 1, message };
 }

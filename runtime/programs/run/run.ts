@@ -6,7 +6,7 @@ import { ANSWER_FILE } from "../layout";
 import { logReport } from "../logLine";
 import { openTraces, TRACES_GRACE_MS } from "../openTraces";
 import type { Pod } from "../pod";
-import { pathOf } from "../podSettings";
+import { pathOf } from "../pod";
 import { prepareHandler } from "../prepareHandler";
 import { leaveExitOfHandler, leaveTimings, writeTerminationMessage } from "../terminationMessage";
 import { runOnce } from "./runOnce";

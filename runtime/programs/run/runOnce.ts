@@ -8,11 +8,10 @@ import type { TraceExporter } from "../../report/traces/exporter";
 import { WORKFLOWS } from "../../report/workflows";
 import { resultOfError, triedAnswer } from "../workflows/runResult";
 import { type RunTarget, resourceOf, runTargetOf } from "../workflows/runTarget";
-import { ObjectRun, type ObjectRunOptions } from "./objectRun";
+import { failed, ObjectRun, type ObjectRunOptions, type RunOutcome } from "./objectRun";
 import type { OneObjectOptions } from "./oneObject";
 import { KIND_PATIENCE_MS, Patience } from "./patience";
 import { RunFence } from "./runFence";
-import { failed, type RunOutcome } from "./runOutcome";
 import { RunTrace, type RunTraceOptions } from "./runTrace";
 import { ServedKinds, withServedKind } from "./servedKinds";
 

@@ -35,7 +35,9 @@ export class ServedKinds {
             if (error instanceof UnknownKindError) return undefined;
             // The server of an aggregated API may be away for days. The other kinds have other servers.
             if (!(error instanceof ApiError) || error.code === 429) throw error;
-            unknown.set(kindKey({ apiVersion, kind }), notSaid(kindKey({ apiVersion, kind }), error));
+            const key = kindKey({ apiVersion, kind });
+            const message = `the API server does not say how it serves ${key}: ${error.message}. Repair what serves this kind: the object is reconciled again after a while.`;
+            unknown.set(key, new ReconcileFailure("KindNotListed", message));
             return undefined;
           }),
       ),
@@ -58,11 +60,6 @@ export class ServedKinds {
       if (kinds.some((kind) => isSameKind(kind, unknown))) return failure;
     return undefined;
   }
-}
-
-function notSaid(kind: string, { message }: ApiError): ReconcileFailure {
-  const text = `the API server does not say how it serves ${kind}: ${message}. Repair what serves this kind: the object is reconciled again after a while.`;
-  return new ReconcileFailure("KindNotListed", text);
 }
 
 /**

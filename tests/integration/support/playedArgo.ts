@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { JsonObject, KubernetesObject } from "../../../runtime/base/objects";
-import type { RunOutcome } from "../../../runtime/programs/run/runOutcome";
+import type { RunOutcome } from "../../../runtime/programs/run/objectRun";
 import { hasEnded, specOf, statusOf, WORKFLOW_TEMPLATES, WORKFLOWS } from "../../../runtime/report/workflows";
 import type { Reference } from "../../../tools/objects";
 import type { Api } from "./api";

@@ -8,7 +8,7 @@ import type { OperatorDefinition } from "../../../definition/schema";
 import type { Manifest } from "../../../runtime/base/objects";
 import type { Operator } from "../../../runtime/operator/definition";
 import type { ArgoHalf } from "../../../runtime/programs/layout";
-import type { PodSettings } from "../../../runtime/programs/podSettings";
+import type { PodSettings } from "../../../runtime/programs/pod";
 import { loadDefinition } from "../../unit/operatorFolder";
 import { samplePlatform } from "../../unit/support/platform";
 import type { TestCluster } from "./cluster";

@@ -15,7 +15,7 @@ import { clean } from "../../../runtime/base/text";
 import { conflictWith, provenOwner } from "../../../runtime/observe/ownership";
 import { whyNotReady } from "../../../runtime/observe/readiness";
 import { formatLogLine } from "../../../runtime/programs/logLine";
-import { HintError, parseHint } from "../../../runtime/programs/resident/hints/hintServer";
+import { HintError, parseHint } from "../../../runtime/programs/resident/hints";
 import { RunTargetError, runTargetOf } from "../../../runtime/programs/workflows/runTarget";
 import { openTasksOf } from "../../../runtime/programs/workflows/taskSet";
 import { isOver } from "../../../runtime/report/workflows";

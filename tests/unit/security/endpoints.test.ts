@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Registry } from "prom-client";
 import type { HttpListener } from "../../../runtime/base/http/listen";
-import { startHintServer } from "../../../runtime/programs/resident/hints/hintServer";
+import { startHintServer } from "../../../runtime/programs/resident/hints";
 import { startTelemetryServer } from "../../../runtime/programs/telemetryServer";
 import { eventually } from "../../support/eventually";
 import { operator } from "../support/objects";
