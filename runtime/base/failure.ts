@@ -82,10 +82,9 @@ export const WARNING_REASONS = [
 /** One of {@link WARNING_REASONS}. */
 export type WarningReason = (typeof WARNING_REASONS)[number];
 
-/** What to do if the cluster does not serve a kind that an object needs. @param when the object is reconciled again */
-export function missingKindRemedy(when = "as soon as the cluster serves it"): string {
-  return `Install the software that provides the kind: the object is reconciled again ${when}.`;
-}
+/** What to do if the cluster does not serve a kind that an object needs. */
+export const MISSING_KIND_REMEDY =
+  "Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.";
 /** What to do if the cluster does not serve an operator's own kind any more, in the version that is watched. */
 export const UNSERVED_REMEDY =
   "The cluster does not serve this version of the kind: serve it again in its CustomResourceDefinition, or deploy the operator again.";
@@ -128,7 +127,7 @@ export class ReconcileFailure extends Error {
 }
 
 /** The failure of an object that needs a kind that the cluster does not serve. @param why the rest of the sentence */
-export function kindMissing(type: TypeMeta, why: string, remedy = missingKindRemedy()): ReconcileFailure {
+export function kindMissing(type: TypeMeta, why: string, remedy = MISSING_KIND_REMEDY): ReconcileFailure {
   const message = `the cluster serves no kind ${type.kind} (${type.apiVersion}), ${why}. ${remedy}`;
   const awaits = { kind: kindKey(type) };
   return new ReconcileFailure("KindMissing", message, { retryAfterSeconds: 30, awaits });

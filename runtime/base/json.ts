@@ -54,7 +54,7 @@ function canonicalJson(whole: unknown): string {
     if (opened) {
       text += opened.keys ? "{" : "[";
       open.push(opened);
-    } else text += leafText(value);
+    } else text += JSON.stringify(value) ?? "null";
     let inner = open.at(-1);
     for (; inner && inner.written === inner.size; inner = open.at(-1)) {
       text += inner.keys ? "}" : "]";
@@ -91,11 +91,6 @@ function openValue(value: unknown): OpenValue | undefined {
 function keysOf(map: Readonly<Record<string, unknown>>): string[] {
   const keys = Object.keys(map).filter((key) => map[key] !== undefined);
   return keys.every((key, at) => at === 0 || (keys[at - 1] ?? "") <= key) ? keys : keys.sort();
-}
-
-/** A list, too, holds nothing but JSON. */
-function leafText(value: unknown): string {
-  return JSON.stringify(value) ?? "null";
 }
 
 /** The same value with numbers for the integers that {@link readJson} kept, as near as a JavaScript number comes. */

@@ -46,7 +46,7 @@ const MOST_KINDS = 20;
 export function countedEachMinute(
   report: (counts: ReadonlyMap<string, number>) => void,
   later: (flush: () => void) => void = (flush) => void setTimeout(flush, ONCE_A_MINUTE_MS).unref(),
-): (kind: string, count?: number) => void {
+): (kind: string) => void {
   let counts = new Map<string, number>();
   let isCounting = false;
   const flush = (): void => {
@@ -57,9 +57,9 @@ export function countedEachMinute(
     later(flush);
     report(came);
   };
-  return (kind, count = 1) => {
+  return (kind) => {
     const known = counts.has(kind) || counts.size < MOST_KINDS ? kind : "others";
-    counts.set(known, (counts.get(known) ?? 0) + count);
+    counts.set(known, (counts.get(known) ?? 0) + 1);
     if (!isCounting) flush();
   };
 }

@@ -61,7 +61,7 @@ export class NewsReceiver {
         outbox.dropVerdict(news.uid);
         reconciler.forgetObject(news.name);
         orphans?.gone(news.uid);
-        rollout?.forget(news.uid);
+        rollout?.stages.forget(news.uid);
         break;
       case "hinted":
       case "requested":

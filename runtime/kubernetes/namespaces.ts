@@ -1,8 +1,7 @@
-import type { KubernetesObject, ObjectName } from "../base/objects";
-import type { Resource } from "../base/resource";
+import type { ObjectName } from "../base/objects";
 import type { ObjectReader } from "./client";
 import { builtIn } from "./discovery";
-import { isApiError } from "./errors";
+import { ifRefused, isApiError } from "./errors";
 
 const NAMESPACES = builtIn("v1", "Namespace");
 
@@ -14,30 +13,16 @@ export async function lookAtNamespace(
   client: ObjectReader,
   name: string,
 ): Promise<"there" | "going" | "gone" | "unseen"> {
-  try {
-    const namespace = await client.get(NAMESPACES, { name });
-    if (!namespace) return "gone";
-    return namespace.metadata.deletionTimestamp === undefined ? "there" : "going";
-  } catch (error) {
-    if (isApiError(error, 403)) return "unseen";
-    throw error;
-  }
+  const namespace = await client.get(NAMESPACES, { name }).catch(ifRefused(403, "unseen" as const));
+  if (namespace === "unseen") return namespace;
+  if (!namespace) return "gone";
+  return namespace.metadata.deletionTimestamp === undefined ? "there" : "going";
 }
 
 /**
- * The object. Undefined if there is none with that name, or if its namespace is gone: our right to read the object may have gone
- * with the namespace.
- * @throws ApiError, ApiUnreachableError
+ * What `read` gives. Undefined if we may not read in a namespace that is gone: our right to read may have gone with the namespace.
+ * @throws what `read` throws otherwise
  */
-export function getUnlessGone(
-  client: ObjectReader,
-  resource: Resource,
-  name: ObjectName,
-): Promise<KubernetesObject | undefined> {
-  return unlessGone(client, name, () => client.get(resource, name));
-}
-
-/** What `read` gives. Undefined if we may not read in a namespace that is gone. @throws what `read` throws otherwise */
 export async function unlessGone<Read>(
   client: ObjectReader,
   { namespace }: ObjectName,

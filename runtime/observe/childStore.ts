@@ -262,14 +262,12 @@ export class ChildStore extends ChildrenByOwner<Child> {
     const { name, namespace } = object.metadata;
     const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identityOf(this.operator));
     const marked = { apiVersion, kind, metadata: { name, ...marks } };
-    const isReady = this.whyNotReady(object) === undefined;
-    const follows = followedBy(object);
     return {
       owner,
       owned: this.applied.ownedIn(object),
       isMarked: isMarked(object, marked),
-      follows,
-      isReady,
+      follows: followedBy(object),
+      isReady: this.whyNotReady(object) === undefined,
     };
   }
 

@@ -8,8 +8,8 @@ import {
   withoutManagedFields,
 } from "../base/objects";
 import type { Resource } from "../base/resource";
-import type { KubernetesClient } from "../kubernetes/client";
-import { getUnlessGone } from "../kubernetes/namespaces";
+import type { KubernetesClient, ObjectReader } from "../kubernetes/client";
+import { unlessGone } from "../kubernetes/namespaces";
 import type { Emit } from "./news";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";
@@ -17,29 +17,13 @@ import type { StoredObject } from "./storedObject";
 import { isHandled, type ObjectFacts, objectFactsOf, type WatchedObjects } from "./watched";
 
 /** Which objects are known, by their uids. */
-export interface KnownUids {
-  /** Whether an object with that uid is known. */
-  hasUid(uid: string): boolean;
-  /**
-   * When the object with that uid was seen to be gone, or to be watched no more, in milliseconds since 1970 by the API server's clock.
-   * Undefined if that was not seen.
-   */
-  removedAt(uid: string): number | undefined;
-}
+export type KnownUids = Pick<CustomResources, "hasUid" | "removedAt">;
 
-/** The custom resources as they are known now. */
-export interface KnownObjects {
-  /** The object as it is now, to reconcile it. Undefined if it is gone. */
-  readToReconcile(name: ObjectName): Promise<KubernetesObject | undefined>;
-  /** Takes in the API server's answer to one of our writes, before the watch brings it. */
-  learn(object: KubernetesObject): void;
-  /** The stored object is outdated: it is read again when it is needed. */
-  invalidate(name: ObjectName): void;
-  /** Whether the object with that uid is known to be gone, or to be being deleted. */
-  isGoing(name: ObjectName, uid: string): boolean;
-  /** Whether a watch shows an object of that name now. False if it cannot show any, because the kind cannot be listed. */
-  isShown(name: ObjectName): boolean;
-}
+/** What a reconcile needs of the objects that are known. */
+export type KnownObjects = Pick<
+  CustomResources,
+  "readToReconcile" | "learn" | "invalidate" | "isGoing" | "isShown"
+>;
 
 /**
  * The longest memory that is kept of an object, in characters of JSON: room for about 200 children that are created once. The memory is
@@ -57,8 +41,9 @@ const MOST_REMEMBERED = 10_000;
  * The custom resources of one operator as they are now, or the objects of another kind that it watches. Says when one is
  * to be reconciled.
  */
-export class CustomResources implements KnownObjects, KnownUids {
+export class CustomResources {
   private readonly store: Store<ObjectFacts>;
+  private readonly reader: ObjectReader;
   /** When each object was seen to be gone, by the API server's clock, by its uid. */
   private readonly removed = new Map<string, number>();
   /** The versions in which we wrote objects that the watch has not brought yet, by their uids. */
@@ -96,10 +81,13 @@ export class CustomResources implements KnownObjects, KnownUids {
     },
   ) {
     const { client, watched, finalizers = [] } = options;
+    this.reader = { get: (kind, name) => unlessGone(client, name, () => client.get(kind, name)) };
     this.store = new Store<ObjectFacts>({
-      client: { get: (kind, name) => getUnlessGone(client, kind, name) },
+      client: this.reader,
       factsOf: (object) =>
-        watched?.isWatched(object) === false ? undefined : this.factsOf(object, finalizers),
+        watched?.isWatched(object) === false
+          ? undefined
+          : objectFactsOf(object, watched, finalizers, this.memoryFactsOf(object)),
       // We write no objects of others, so their `managedFields` are not needed.
       kept: watched && withoutManagedFields,
       onChange: (change) => this.changed(change),
@@ -120,14 +108,20 @@ export class CustomResources implements KnownObjects, KnownUids {
     return this.get(name, "answer");
   }
 
+  /** Takes in the API server's answer to one of our writes, before the watch brings it. */
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
     const { uid, resourceVersion } = object.metadata;
     // An object that the watch has not reported yet is not taken in. Otherwise its creation would be missed.
     if (this.store.find(resource, object.metadata)?.uid === uid) this.store.set(resource, object, "answer");
-    else this.writtenAhead(uid, resourceVersion);
+    else {
+      this.ahead.delete(uid);
+      this.ahead.set(uid, resourceVersion);
+      dropOldest(this.ahead, MOST_REMEMBERED);
+    }
   }
 
+  /** The stored object is outdated: it is read again when it is needed. */
   invalidate(name: ObjectName): void {
     const stored = this.store.find(this.options.resource, name);
     if (stored) this.store.invalidate(stored);
@@ -138,11 +132,13 @@ export class CustomResources implements KnownObjects, KnownUids {
     this.store.invalidateAll();
   }
 
+  /** Whether the object with that uid is known to be gone, or to be being deleted. */
   isGoing(name: ObjectName, uid: string): boolean {
     const stored = this.store.find(this.options.resource, name);
     return this.removed.has(uid) || (stored !== undefined && (stored.uid !== uid || stored.deleting));
   }
 
+  /** Whether a watch shows an object of that name now. False if it cannot show any, because the kind cannot be listed. */
   isShown(name: ObjectName): boolean {
     const { wouldShow = () => true } = this.options;
     return this.has(name) && wouldShow(name);
@@ -181,10 +177,15 @@ export class CustomResources implements KnownObjects, KnownUids {
     return memory === undefined ? undefined : (readJson(memory) as JsonObject);
   }
 
+  /** Whether an object with that uid is known. */
   hasUid(uid: string): boolean {
     return this.uids.has(uid);
   }
 
+  /**
+   * When the object with that uid was seen to be gone, or to be watched no more, in milliseconds since 1970 by the API server's clock.
+   * Undefined if that was not seen.
+   */
   removedAt(uid: string): number | undefined {
     return this.removed.get(uid);
   }
@@ -206,10 +207,10 @@ export class CustomResources implements KnownObjects, KnownUids {
   }
 
   private async get(name: ObjectName, source: "answer" | "handled"): Promise<KubernetesObject | undefined> {
-    const { client, resource, watched } = this.options;
+    const { resource, watched } = this.options;
     const stored = this.store.find(resource, name);
     if (stored) return this.store.read(stored, source);
-    const object = await getUnlessGone(client, resource, name);
+    const object = await this.reader.get(resource, name);
     return object && watched?.isWatched(object) === false ? undefined : object;
   }
 
@@ -246,18 +247,7 @@ export class CustomResources implements KnownObjects, KnownUids {
     });
   }
 
-  /** Field by field: an object of two spreads would take twice as much memory. */
-  private factsOf(object: KubernetesObject, ours: readonly string[]): ObjectFacts {
-    const { trigger, hinted, isReady, finalizers, madeOf } = objectFactsOf(
-      object,
-      this.options.watched,
-      ours,
-    );
-    const { memory, isEmptied } = this.memoryFactsOf(object);
-    return { trigger, hinted, isReady, finalizers, madeOf, memory, isEmptied };
-  }
-
-  private memoryFactsOf(object: KubernetesObject): Partial<ObjectFacts> {
+  private memoryFactsOf(object: KubernetesObject): Pick<ObjectFacts, "memory" | "isEmptied"> {
     const memory = this.options.memoryIn?.(object);
     if (memory) {
       const text = writeJson(memory);
@@ -269,13 +259,6 @@ export class CustomResources implements KnownObjects, KnownUids {
     const isLater = known?.uid === uid && !isNewer(known.resourceVersion, resourceVersion);
     const last = isLater ? known.facts.memory : undefined;
     return last ? { memory: last, isEmptied: true } : {};
-  }
-
-  /** We wrote an object that the watch has not brought yet. */
-  private writtenAhead(uid: string, version: string): void {
-    this.ahead.delete(uid);
-    this.ahead.set(uid, version);
-    dropOldest(this.ahead, MOST_REMEMBERED);
   }
 
   /** The object with that uid is gone, or no longer one of those that are watched. */

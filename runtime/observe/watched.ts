@@ -51,11 +51,6 @@ export function annotationsOf({ metadata }: KubernetesObject): [string, string][
     .sort();
 }
 
-/** Its annotations of Argosy's, by which people ask for something. */
-export function ownAnnotationsOf(object: KubernetesObject): [string, string][] {
-  return annotationsOf(object).filter(([key]) => key.startsWith(`${DOMAIN}/`));
-}
-
 /** The differences for objects of a kind that we do not own. */
 export interface WatchedObjects {
   /** Whether an object is one of those that are watched. All others count as gone. */
@@ -90,7 +85,7 @@ export interface ObjectFacts {
 const NO_FINALIZERS: readonly string[] = [];
 
 /**
- * The facts of an object.
+ * The facts of an object, as one literal: an object of two spreads would take twice as much memory.
  * @param watched set if it is not a custom resource of our own
  * @param ours our finalizers
  */
@@ -98,27 +93,25 @@ export function objectFactsOf(
   object: KubernetesObject,
   watched: WatchedObjects | undefined,
   ours: readonly string[],
+  { memory, isEmptied }: Pick<ObjectFacts, "memory" | "isEmptied">,
 ): ObjectFacts {
-  const { generation, deletionTimestamp, labels } = object.metadata;
+  const { generation, deletionTimestamp, labels = {} } = object.metadata;
   const its = object.metadata.finalizers?.filter((finalizer) => ours.includes(finalizer)) ?? [];
-  const finalizers = its.length > 0 ? its : NO_FINALIZERS;
-  const own = ownAnnotationsOf(object);
-  if (watched) {
-    const trigger = fingerprint([deletionTimestamp, own, watched.partsOf(object)]);
-    return {
-      trigger,
-      hinted: "",
-      finalizers,
-      isReady: watched.isReady(object),
-      madeOf: madeOf(object),
-    };
-  }
-  const hinted = fingerprint([generation, deletionTimestamp, own]);
+  const annotations = annotationsOf(object);
+  // By which people ask for something.
+  const own = annotations.filter(([key]) => key.startsWith(`${DOMAIN}/`));
+  const hinted = watched ? "" : fingerprint([generation, deletionTimestamp, own]);
+  const parts = watched
+    ? [deletionTimestamp, own, watched.partsOf(object)]
+    : [hinted, Object.entries(labels).sort(), annotations];
   return {
+    trigger: fingerprint(parts),
     hinted,
-    finalizers,
-    trigger: fingerprint([hinted, Object.entries(labels ?? {}).sort(), annotationsOf(object)]),
-    isReady: isReady(object),
+    isReady: watched ? watched.isReady(object) : isReady(object),
+    finalizers: its.length > 0 ? its : NO_FINALIZERS,
+    madeOf: watched && madeOf(object),
+    memory,
+    isEmptied,
   };
 }
 

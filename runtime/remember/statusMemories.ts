@@ -23,6 +23,7 @@ import {
   isRace,
   isTooLarge,
 } from "../kubernetes/errors";
+import type { CustomResources } from "../observe/customResources";
 import {
   clearingOf,
   composeStatus,
@@ -33,16 +34,8 @@ import {
 import { type Memories, type Memory, memoryIn, memoryOf, writtenMemory } from "./memory";
 
 /** Custom resources of our own, as they are known. */
-export interface RememberedObjects {
-  /** Reads an object as it is now. */
-  read(name: ObjectName): Promise<KubernetesObject | undefined>;
-  /** Takes in the API server's answer to a write. */
-  learn(object: KubernetesObject): void;
-  /** An object is gone that no watch has shown to be gone. */
-  invalidate(name: ObjectName): void;
-  /** The memory that an object's status had before somebody emptied it. Undefined: none is known. @default none is known */
-  lastMemoryOf?(object: KubernetesObject): JsonObject | undefined;
-}
+type RememberedObjects = Pick<CustomResources, "read" | "learn" | "invalidate"> &
+  Partial<Pick<CustomResources, "lastMemoryOf">>;
 
 /**
  * The memories of custom resources of our own, in their status. Reconciles write fields and memory, and verdicts are written beside
@@ -155,7 +148,8 @@ export class StatusWriter {
         return written;
       } catch (error) {
         if (!isCleared && isMisfitOfStatus((error as Error).cause)) {
-          newest = await this.clear(client, before);
+          const operations = clearingOf(before, fieldManager);
+          newest = await client.jsonPatch(resource, before.metadata, operations, { subresource: "status" });
           isCleared = true;
           continue;
         }
@@ -170,12 +164,6 @@ export class StatusWriter {
         }
       }
     }
-  }
-
-  private clear(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
-    const { resource, fieldManager } = this.options;
-    const operations = clearingOf(object, fieldManager);
-    return client.jsonPatch(resource, object.metadata, operations, { subresource: "status" });
   }
 
   private async apply(

@@ -94,9 +94,8 @@ export class EventWriter {
     const name = `${readable(object.metadata.name)}${fingerprintForName([key, now])}`;
     const { controller, instance } = this.options;
     const { type, reason, action = "Reconcile" } = event;
-    const what = { name, type, reason, note: withRun(note, event.run), action, annotations };
-    const content = { ...what, controller, instance };
-    await client.create(EVENTS, eventAbout(object, content));
+    const said = { type, reason, note: withRun(note, event.run), action, annotations };
+    await client.create(EVENTS, eventAbout(object, { name, controller, instance, ...said }));
     this.series.set(key, { name, count: 1 });
   }
 }
@@ -126,22 +125,12 @@ export type Regarded = TypeMeta & {
   readonly metadata: ObjectName & { readonly uid: string };
 };
 
-/** The content of an Event, and its reporter. */
-interface EventContent {
+/** The content of an Event, whose note has at most {@link LONGEST_NOTE} bytes, and its reporter: see {@link EventWriter}. */
+interface EventContent extends Pick<ObjectEvent, "type" | "reason" | "note" | "annotations"> {
   readonly name: string;
-  readonly type: "Normal" | "Warning";
-  /** One word in CamelCase. */
-  readonly reason: string;
-  /** At most {@link LONGEST_NOTE} bytes. */
-  readonly note: string;
-  /** The action, in one word. */
   readonly action: string;
-  /** "argosy/argosy.memcached". */
   readonly controller: string;
-  /** The pod's name. */
   readonly instance: string;
-  /** @default none */
-  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The namespace of Events about an object. */

@@ -3,7 +3,6 @@ import { monotonicNow } from "../base/clock";
 import { Recent } from "../base/limits";
 import type { OperatorIdentity } from "../base/names";
 import { onceAMinute } from "../base/notices";
-import type { Manifest } from "../base/objects";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError } from "../kubernetes/errors";
 import type { Operator } from "../operator/definition";
@@ -81,30 +80,22 @@ export class RunRecorder {
   }
 
   /** The record of a run, which has the same name each time. Undefined if the run is not to be recorded. */
-  recordOf(report: ReconcileReport): RunRecord | undefined {
+  recordOf(report: ReconcileReport): Recorded | undefined {
     if (!isRecorded(report, this.options.operator.record)) return undefined;
     const name = recordNameOf(this.options.operator.name, report);
     // How long a record is kept counts from this time, and our own clock may be wrong.
     const finishedAt = new Date(this.options.client.now());
-    const recorded: Recorded = {
-      name,
-      isFailure: report.failure !== undefined,
-      run: { name, report, finishedAt, runs: 1 },
-    };
-    return recorded;
+    const run = { name, report, finishedAt, runs: 1 };
+    return { name, isFailure: report.failure !== undefined, run };
   }
 
   /** One record that reports the runs of two: it bears the newer report, and names what all of them changed. */
-  readonly join = (earlier: RunRecord, later: RunRecord): RunRecord => {
+  readonly join = (earlier: RunRecord, later: RunRecord): Recorded => {
     this.coalesced++;
     const [first, last] = [(earlier as Recorded).run, (later as Recorded).run];
     const report = { ...last.report, changes: allChanges(first.report, last.report) };
     // Under the later name: a write of the earlier record may be on its way.
-    const joined: Recorded = {
-      ...(later as Recorded),
-      run: { ...last, report, runs: first.runs + last.runs },
-    };
-    return joined;
+    return { ...later, run: { ...last, report, runs: first.runs + last.runs } };
   };
 
   /**
@@ -118,9 +109,11 @@ export class RunRecorder {
       return true;
     }
     const retention = record.isFailure ? this.failures : this.successes;
-    const manifest = this.manifestOf(record as Recorded, retention.seconds());
+    const { client, operator, namespace, instanceId, archive } = this.options;
+    const { installation } = operator;
+    const place = { namespace, installation, instanceId, archive, keptSeconds: retention.seconds() };
     try {
-      await this.options.client.create(WORKFLOWS, manifest);
+      await client.create(WORKFLOWS, buildRecordedRun((record as Recorded).run, place));
       this.recorded++;
     } catch (error) {
       // The record exists: the answer to an earlier try was lost, or a previous leader recorded the same failure.
@@ -136,12 +129,6 @@ export class RunRecorder {
   drop(reason: string): void {
     this.dropped++;
     this.tellDropped(`runs are not recorded: ${reason}`);
-  }
-
-  private manifestOf({ run }: Recorded, keptSeconds: number): Manifest {
-    const { namespace, instanceId, archive, operator } = this.options;
-    const { installation } = operator;
-    return buildRecordedRun(run, { namespace, installation, instanceId, keptSeconds, archive });
   }
 
   private refused(error: Error): boolean {

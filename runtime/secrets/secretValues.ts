@@ -143,7 +143,9 @@ const BLANK = /[\s\x1c-\x1f\x85]/;
 /** The values of a Secret in base64, without those that are names of objects. */
 export function hiddenIn(secret: Manifest, names: ReadonlySet<string>): string[] {
   const values = Object.values(secretDataOf(secret));
-  const encoded = values.flatMap((value) => (isText(value) ? [value] : scalarsIn(value).map(inBase64)));
+  const encoded = values.flatMap((value) =>
+    isText(value) ? [value] : scalarsIn(value).map((each) => Buffer.from(each).toString("base64")),
+  );
   return encoded.filter((value) => !names.has(textOfBytes(bytesOf(value)).trim()));
 }
 
@@ -177,10 +179,6 @@ export function formsOf(encoded: string): string[] {
 
 function bytesOf(encoded: string): string {
   return Buffer.from(encoded, "base64").toString("latin1");
-}
-
-function inBase64(text: string): string {
-  return Buffer.from(text).toString("base64");
 }
 
 /** A text without the blanks around it. One pattern for both ends would look at the blanks in between again and again. */

@@ -1,5 +1,5 @@
 import {
-  missingKindRemedy,
+  MISSING_KIND_REMEDY,
   ReconcileFailure,
   UNLISTED_KIND_REMEDY,
   type WarningReason,
@@ -207,7 +207,7 @@ function notGiven(
 
 /** Says that a kind is missing, and what to do. */
 export function missingNote({ apiVersion, kind }: TypeMeta): string {
-  return `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. ${missingKindRemedy()}`;
+  return `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. ${MISSING_KIND_REMEDY}`;
 }
 
 /** Says why a kind cannot be read, and what to do. */
