@@ -26,9 +26,8 @@ export function checkKeys(
   path: string,
 ): void {
   const unknown = Object.keys(part).find((key) => part[key] !== null && !known.includes(key));
-  if (unknown !== undefined) {
+  if (unknown !== undefined)
     throw invalid(`an unknown key ${quote(path + unknown)}; the keys here are ${known.join(", ")}`);
-  }
 }
 
 /** A text in quotes, no longer than can be read. */

@@ -35,7 +35,7 @@ export function onceAMinute(
   };
 }
 
-/** So many kinds are told apart in a notice. All further ones are counted together. */
+/** The most kinds that a notice tells apart. All further ones are counted together. */
 const MOST_KINDS = 20;
 
 /**

@@ -58,8 +58,8 @@ export class Engine {
 
   /**
    * Waits until the cluster serves the objects' kind, begins to watch and stands for election. Resolves when everything that
-   * can be listed was listed. Kinds of children that the cluster does not serve yet are awaited beside the work.
-   * @throws Error if it was stopped meanwhile
+   * can be listed was listed. Kinds of children that the cluster does not serve yet are awaited in the background.
+   * @throws Error if it was stopped before that
    */
   async start(): Promise<void> {
     const { customResource } = this.options.operator;
@@ -68,8 +68,7 @@ export class Engine {
     const apiVersion = apiVersionOf(customResource);
     const resource = await awaitKind(this.client, apiVersion, customResource.kind, { signal, onWait });
     signal.throwIfAborted();
-    const interrupted = (kind: string, error: Error) => this.interrupted(kind, error);
-    this.parts = compose(this.options, resource, this.client, this.pool, this.metrics, interrupted);
+    this.parts = compose(this.options, resource, this.client, this.pool, this.metrics, this.interrupted);
     await Promise.all([this.parts.watches.startWatching(), this.parts.dispatcher?.runs.startWatching()]);
     this.parts.leading.start();
   }
@@ -216,11 +215,11 @@ export class Engine {
     });
   }
 
-  private interrupted(kind: string, error: Error): void {
+  private readonly interrupted = (kind: string, error: Error): void => {
     this.metrics.watchInterruptions.inc({ kind });
     // If any other kind is not served, the objects that need it say what to do.
     const isOwn = kind === this.options.operator.customResource.kind;
     const remedy = isOwn && isApiError(error, 404) ? `. ${UNSERVED_REMEDY}` : "";
     this.notice(`watch of ${kind}: ${error.message}${remedy}`);
-  }
+  };
 }

@@ -73,10 +73,7 @@ export class Metrics {
   private readonly changes = this.counter(
     "child_changes_total",
     "Changes made to children, by verb and kind",
-    {
-      verb: [],
-      kind: [],
-    },
+    { verb: [], kind: [] },
   );
   readonly handlerStarts = this.counter(
     "handler_process_starts_total",

@@ -82,7 +82,10 @@ export class NewsReceiver {
   /** Warns of what no reconcile of an object finds out. @param contested the keys of the objects that are newly contested */
   private warnOf(news: News, contested: readonly string[]): void {
     const { objects } = this.parts.watches;
-    if (news.kind === "former kind") this.parts.notice(this.formerKindNote(news.owner));
+    if (news.kind === "former kind")
+      this.parts.notice(
+        `${news.owner}, and perhaps other objects of this kind, have children of this operator, which is now one of ${groupKind(this.parts.resource)}. They stay as they are: no handler is asked about these objects, and they keep the operator's finalizers when they are deleted. To finalize them, give an operator of this name their kind again, or follow https://github.com/argosy-dev/argosy/blob/main/docs/tasks/rename.md#another-kind-under-the-same-name`,
+      );
     if (news.kind === "used changed")
       for (const name of contested.map(nameOf)) {
         const uid = objects.uidOf(name);
@@ -107,11 +110,6 @@ export class NewsReceiver {
     this.expired.add(key);
     dropOldest(this.expired, MOST_EXPIRED);
     return false;
-  }
-
-  private formerKindNote(owner: string): string {
-    const kind = groupKind(this.parts.resource);
-    return `${owner}, and perhaps other objects of this kind, have children of this operator, which is now one of ${kind}. They stay as they are: no handler is asked about these objects, and they keep the operator's finalizers when they are deleted. To finalize them, give an operator of this name their kind again, or follow https://github.com/argosy-dev/argosy/blob/main/docs/tasks/rename.md#another-kind-under-the-same-name`;
   }
 
   /** By an Event, and in the log. */

@@ -114,8 +114,12 @@ export class Orphans {
   /** Looks for children whose owners are probably gone. @param afterMs how long the garbage collector has for them */
   look(afterMs = GRACE_MS): void {
     if (!this.client) return;
-    for (const owner of this.options.store.owners(({ uid }) => !this.told.has(uid)))
-      if (this.isMissing(owner)) this.enqueue(owner.uid, afterMs);
+    const { store, objects, wouldShow } = this.options;
+    for (const owner of store.owners(({ uid }) => !this.told.has(uid))) {
+      if (objects.hasUid(owner.uid)) continue;
+      // No watch shows the owner, although one should. The child's watch may be ahead of the owner's.
+      if (objects.removedAt(owner.uid) !== undefined || wouldShow(owner)) this.enqueue(owner.uid, afterMs);
+    }
   }
 
   /** A list has come: looks soon, and once for all lists that come until then, since it looks at all children. */
@@ -133,12 +137,6 @@ export class Orphans {
     if (!this.client) return;
     this.queue.add(ownerUid, { priority: "routine", afterMs, endsBackoff: true });
     this.workers.wake();
-  }
-
-  /** Whether no watch shows the owner of a child, although one should. The child's watch may be ahead of the owner's. */
-  private isMissing(owner: Owner): boolean {
-    const { objects, wouldShow } = this.options;
-    return !objects.hasUid(owner.uid) && (objects.removedAt(owner.uid) !== undefined || wouldShow(owner));
   }
 
   private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {

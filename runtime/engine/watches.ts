@@ -19,7 +19,7 @@ import { writtenMemory } from "../remember/memory";
 import { memoryResourceOf } from "../remember/memoryKind";
 import { MemoryObjects } from "../remember/memoryObjects";
 
-/** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
+/** How long the start waits for the first lists, in milliseconds. Later lists are completed in the background. */
 const START_PATIENCE_MS = 5_000;
 /** How long the next page of the objects' lists is awaited, in milliseconds. */
 const PAGE_PATIENCE_MS = 10_000;
@@ -168,7 +168,7 @@ export class Watches {
 
   /**
    * Begins to watch. Resolves when everything that can be listed was listed, or the first lists took too long. Kinds of children
-   * that the cluster does not serve yet are awaited beside the work.
+   * that the cluster does not serve yet are awaited in the background.
    */
   async startWatching(): Promise<void> {
     const begun = [this.childWatches.startWatching(), this.used?.startWatching()];

@@ -183,7 +183,9 @@ export class HandlerPool {
       if (!worker) {
         // When a process becomes free or ends, `serve` is called again at once.
         if (this.isFull) return;
-        this.nextLook = setTimeout(() => afterReading(() => this.serve()), waitMs);
+        // Answers that came while the whole program stood still may make a start needless. The first turn of the event loop reads
+        // them, and the second one resolves their promises.
+        this.nextLook = setTimeout(() => setImmediate(() => setImmediate(() => this.serve())), waitMs);
         return;
       }
       this.busy.set(worker, this.now());
@@ -277,14 +279,6 @@ export class HandlerPool {
 
 function noneStarted(): ReconcileFailure {
   return new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
-}
-
-/**
- * Calls `look` after answers that came while the whole program stood still have been read, because they may make a start
- * needless. The first turn of the event loop reads those answers, and the second one resolves their promises.
- */
-function afterReading(look: () => void): void {
-  setImmediate(() => setImmediate(look));
 }
 
 /** How many answers are remembered. */

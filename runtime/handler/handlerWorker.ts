@@ -237,7 +237,7 @@ export class LogTail {
   /** @param longest how many bytes are kept */
   constructor(private readonly longest: number) {}
 
-  /** Takes in the next bytes. */
+  /** Keeps the next bytes. */
   keep(chunk: Buffer): void {
     const joined = Buffer.concat([this.bytes, chunk]);
     const before = Math.max(0, joined.length - this.longest);

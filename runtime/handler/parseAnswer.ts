@@ -254,14 +254,12 @@ function conditionsAnswered(list: unknown): readonly AnsweredCondition[] | undef
     const { type, status, reason, message } = entry;
     if (!isShortText(type, CONDITION_TYPE))
       throw wrong(`${path}.type`, "a condition's type, such as DataReady", type);
-    if (ENGINE_CONDITIONS.includes(type)) {
+    if (ENGINE_CONDITIONS.includes(type))
       throw invalid(`${path}.type is ${quote(type)}, which is Argosy's own: give the condition another type`);
-    }
     if (seen.has(type)) throw invalid(`${path}.type is ${quote(type)}, as is that of another condition`);
     seen.add(type);
-    if (status !== "True" && status !== "False" && status !== "Unknown") {
+    if (status !== "True" && status !== "False" && status !== "Unknown")
       throw wrong(`${path}.status`, 'the string "True", "False" or "Unknown"', status);
-    }
     if (!isShortText(reason, CONDITION_REASON))
       throw wrong(`${path}.reason`, "one word in CamelCase", reason);
     if (!isShortText(message)) throw wrong(`${path}.message`, `a string ${AT_MOST}`, message);

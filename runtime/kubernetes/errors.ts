@@ -279,20 +279,17 @@ export class Conflicts {
   constructor(private readonly mostTries = MOST_TRIES) {}
 
   /**
-   * Takes in that a try was refused with 409. Returns if another try makes sense.
+   * Notes that a try was refused with 409. Returns if another try makes sense.
    * @param sent the version onto which we wrote. Undefined: no object was expected
    * @param found the version that exists now. Undefined: there is no object
    * @throws PersistentConflictError if nobody else has written since the last three tries; otherwise the refusal itself, if
    *   there were enough tries
    */
   met(refusal: ApiError, sent: string | undefined, found: string | undefined): void {
-    this.standing = sent === found && !isAboutQuota(refusal) ? this.standing + 1 : 0;
+    // Two writes in one namespace race for its ResourceQuota too (kubernetes, plugin/pkg/admission/resourcequota).
+    const isAboutQuota = refusal.status.details?.kind === "resourcequotas";
+    this.standing = sent === found && !isAboutQuota ? this.standing + 1 : 0;
     if (this.standing === MOST_STANDING) throw new PersistentConflictError(refusal);
     if (++this.tries >= this.mostTries) throw refusal;
   }
-}
-
-/** Two writes in one namespace race for its ResourceQuota too (kubernetes, plugin/pkg/admission/resourcequota). */
-function isAboutQuota({ status }: ApiError): boolean {
-  return status.details?.kind === "resourcequotas";
 }

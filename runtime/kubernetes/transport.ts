@@ -70,9 +70,8 @@ export class HttpTransport {
     private readonly onRequest: (report: RequestReport) => void = () => {},
   ) {
     const url = new URL(connection.server);
-    if (url.protocol !== "https:") {
+    if (url.protocol !== "https:")
       throw new Error(`the API server's address is ${connection.server}; only https:// is supported`);
-    }
     this.basePath = url.pathname.replace(/\/$/, "");
     this.trusted = this.trust();
     // The agent has no limit of its own, because a request that waited here would not ask its fence again. The gate limits

@@ -49,23 +49,17 @@ export class Handover {
   }
 
   private async write(keys: readonly string[]): Promise<void> {
-    const until = this.lease.trustedUntil();
+    const { lease, term, name, text: before } = this;
+    const until = lease.trustedUntil();
     const text = this.textOf(keys);
-    await (this.text === undefined ? this.leave(text) : this.replace(this.text, text));
+    if (before === undefined)
+      await lease.write({ ...lease.spec, ...FREE }, { ...lease.annotations, [name]: text }, term.remainingMs);
+    else {
+      const replace: JsonPatchOperation = { op: "replace", path: annotationPath(name), value: text };
+      await lease.patch([...this.isThere(before), replace], term.remainingMs);
+    }
     this.text = text;
-    this.term.extend(until);
-  }
-
-  private leave(text: string): Promise<void> {
-    const { lease, term } = this;
-    const annotations = { ...lease.annotations, [this.name]: text };
-    return lease.write({ ...lease.spec, ...FREE }, annotations, term.remainingMs);
-  }
-
-  private replace(before: string, text: string): Promise<void> {
-    const { lease, term } = this;
-    const replace: JsonPatchOperation = { op: "replace", path: annotationPath(this.name), value: text };
-    return lease.patch([...this.isThere(before), replace], term.remainingMs);
+    term.extend(until);
   }
 
   /** Looks at the Lease after a failure. Others may have written it, or our write was done and only its answer was lost. */

@@ -136,9 +136,8 @@ export function rolloutTextIn(lease: Lease | undefined): string | undefined {
 /** Whether a Lease can have these annotations. */
 export function haveRoom(annotations: Readonly<Record<string, string>>): boolean {
   let length = 0;
-  for (const [name, value] of Object.entries(annotations)) {
+  for (const [name, value] of Object.entries(annotations))
     length += Buffer.byteLength(name) + Buffer.byteLength(value);
-  }
   return length <= LONGEST_ANNOTATIONS;
 }
 

@@ -46,7 +46,10 @@ export class Term {
    * @throws NotLeadingError if it may not, and always after the term has ended
    */
   assert(key?: string): void {
-    if (this.hasEnded || !this.allows(key)) throw new NotLeadingError();
+    const isAllowed = this.keys
+      ? key !== undefined && this.keys.has(key)
+      : key === undefined || !this.isBlocked(key);
+    if (this.hasEnded || !isAllowed) throw new NotLeadingError();
   }
 
   /** Whether the term has ended, so that nothing more may be written in it. */
@@ -75,10 +78,5 @@ export class Term {
   end(): void {
     this.ended = true;
     this.ending.abort(new NotLeadingError());
-  }
-
-  private allows(key: string | undefined): boolean {
-    if (this.keys) return key !== undefined && this.keys.has(key);
-    return key === undefined || !this.isBlocked(key);
   }
 }

@@ -7,10 +7,11 @@ import type { Change } from "./store";
 import type { StoredObject } from "./storedObject";
 
 /** What the news depend on. */
-interface Facts {
+export interface Facts {
   readonly owner: Owner;
-  /** A fingerprint of the fields that we own, with their values. */
+  /** A fingerprint of the fields that we own, with their values. It changes when somebody removes or changes one of them. */
   readonly owned: string;
+  /** Whether it is ready: see `ChildStore.whyNotReady`. */
   readonly isReady: boolean;
 }
 

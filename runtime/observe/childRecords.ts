@@ -203,7 +203,7 @@ export class HeldWatchEvents {
   }
 
   /**
-   * Takes in an event about the object with that key, now or when our writes of the object have been answered.
+   * Handles an event about the object with that key, now or when our writes of the object have been answered.
    * @param takeIn may throw: now that is the caller's, and later it ends neither the write nor the events behind it
    */
   takeOrHold(key: string, takeIn: () => void, onRefused: (error: Error) => void): void {

@@ -4,7 +4,7 @@ import { type KubernetesObject, type Manifest, type ObjectName, withoutManagedFi
 import type { Resource } from "../base/resource";
 import type { ObjectReader } from "../kubernetes/client";
 import type { ChildKind } from "../operator/definition";
-import { isLingering, newsOf } from "./childNews";
+import { type Facts, isLingering, newsOf } from "./childNews";
 import {
   AppliedManifests,
   ChildrenByOwner,
@@ -21,16 +21,11 @@ import { type Change, Store, storeKey } from "./store";
 import type { StoredObject } from "./storedObject";
 
 /** What is known about every child. */
-export interface ChildFacts {
-  readonly owner: Owner;
-  /** Fingerprint of the fields that we own, with their values. It changes when somebody removes or changes one of them. */
-  readonly owned: string;
+export interface ChildFacts extends Facts {
   /** Whether it has every mark of its owner, and not the label of a former name of the operator. */
   readonly isMarked: boolean;
   /** The keys of the children that it follows: see `FOLLOWS_ANNOTATION`. */
   readonly follows: readonly string[];
-  /** Whether it is ready: see {@link ChildStore.whyNotReady}. */
-  readonly isReady: boolean;
 }
 
 /** What is known about a child. */
@@ -180,8 +175,8 @@ export class ChildStore extends ChildrenByOwner<Child> {
   }
 
   /**
-   * Takes in children that were listed beside the watches. That causes no reconcile.
-   * @param ownerUid takes in only the children of this owner. @default of every owner
+   * Stores children that were listed without a watch. That causes no reconcile.
+   * @param ownerUid stores only the children of this owner. @default of every owner
    */
   learn(resource: Resource, objects: readonly KubernetesObject[], ownerUid?: string): void {
     const isMeant = (object: KubernetesObject) =>
@@ -189,13 +184,13 @@ export class ChildStore extends ChildrenByOwner<Child> {
     for (const object of objects.filter(isMeant)) this.store.set(resource, object, "handled");
   }
 
-  /** Forgets a child: a list beside the watches did not have it. */
+  /** Forgets a child: a list without a watch did not have it. */
   forget(child: Child): void {
     this.store.remove(child, "handled");
   }
 
   /**
-   * Runs a write to a child and takes in its result before the watch brings it, so that our own write
+   * Runs a write to a child and stores its result before the watch brings it, so that our own write
    * causes no reconcile.
    * @param manifest what is applied. Undefined for a deletion
    * @param write gives the object that the API server answered. Undefined if the child is gone, or goes and nobody waits for that
@@ -231,7 +226,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
     });
   }
 
-  /** Takes in what a reflector sees of a kind. */
+  /** Stores what a reflector sees of a kind. */
   sink(resource: Resource, namespace: string | undefined): ReflectorSink {
     const inner = this.store.sink(resource, namespace);
     const afterWrites = (object: KubernetesObject, takeIn: () => void) => {

@@ -6,14 +6,11 @@ import { ChildStore } from "./childStore";
 import { FollowedKind, type NotSynced } from "./kindWatch";
 import { childSelectorOf } from "./marks";
 import type { Emit } from "./news";
-import type { Owner } from "./ownership";
 import type { AnswersOthers } from "./watchFailures";
-
-type DeclaredChild = Operator["children"][number];
 
 /**
  * The children of an operator's objects, kept up to date by watches. They are selected by the label that all of them have, so that
- * other objects are not even read. A declared kind that the cluster does not serve is looked for until it does, beside the work.
+ * other objects are not even read. A declared kind that the cluster does not serve is looked for until it does, in the background.
  */
 export class ChildWatches {
   readonly store: ChildStore;
@@ -40,7 +37,7 @@ export class ChildWatches {
 
   /**
    * Begins to watch. Resolves when every kind was listed that the cluster serves.
-   * @throws Error if it was stopped meanwhile
+   * @throws Error if it was stopped before that
    */
   async startWatching(): Promise<void> {
     await Promise.all(this.kinds.map((kind) => kind.startWatching()));
@@ -65,7 +62,7 @@ export class ChildWatches {
     await Promise.all(this.kinds.map((kind) => kind.stopWatching()));
   }
 
-  private newKind(declared: DeclaredChild): FollowedKind {
+  private newKind(declared: Operator["children"][number]): FollowedKind {
     const { client, operator, emit, onInterruption, answersOthers } = this.options;
     return new FollowedKind({
       client,
@@ -80,29 +77,23 @@ export class ChildWatches {
             labelSelector: childSelectorOf(operator),
             sink: (namespace) => this.store.sink(now, namespace),
             onSynced: (namespace) => emit({ kind: "kind listed", listed: now, namespace }),
-            onUnserved: (namespace) =>
-              emit({ kind: "children unserved", owners: this.ownersOf(now, namespace) }),
+            onUnserved: (namespace) => {
+              const owners = this.store.owners(
+                (child) =>
+                  kindKey(child.resource) === kindKey(now) &&
+                  (namespace === undefined || child.namespace === namespace),
+              );
+              emit({ kind: "children unserved", owners });
+            },
           },
         ];
       },
       onInterruption: (error) => onInterruption(declared.kind, error),
-      onWait: (reason) =>
-        onInterruption(declared.kind, reason instanceof UnknownKindError ? unserved(declared) : reason),
+      onWait: (reason) => {
+        const { apiVersion, kind } = declared;
+        const unserved = `operator.yaml declares ${kind} (${apiVersion}) under "children", but the cluster does not serve this kind. Check the spelling, or install the software that provides it. Objects without such children do not wait for it.`;
+        onInterruption(kind, reason instanceof UnknownKindError ? new Error(unserved) : reason);
+      },
     });
   }
-
-  /** The owners of the known children of a kind. @param namespace of the children. Undefined: all of them */
-  private ownersOf(kind: Resource, namespace: string | undefined): Owner[] {
-    return this.store.owners(
-      (child) =>
-        kindKey(child.resource) === kindKey(kind) &&
-        (namespace === undefined || child.namespace === namespace),
-    );
-  }
-}
-
-function unserved({ apiVersion, kind }: DeclaredChild): Error {
-  return new Error(
-    `operator.yaml declares ${kind} (${apiVersion}) under "children", but the cluster does not serve this kind. Check the spelling, or install the software that provides it. Objects without such children do not wait for it.`,
-  );
 }

@@ -108,7 +108,7 @@ export class CustomResources {
     return this.get(name, "answer");
   }
 
-  /** Takes in the API server's answer to one of our writes, before the watch brings it. */
+  /** Stores the API server's answer to one of our writes, before the watch brings it. */
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
     const { uid, resourceVersion } = object.metadata;
@@ -201,7 +201,7 @@ export class CustomResources {
     return [...this.store.values()].map(({ namespace, name }) => ({ namespace, name }));
   }
 
-  /** Takes in what a reflector sees. */
+  /** Stores what a reflector sees. */
   sink(namespace: string | undefined): ReflectorSink {
     return this.store.sink(this.options.resource, namespace);
   }

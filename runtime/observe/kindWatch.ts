@@ -203,7 +203,7 @@ type DeclaredKind = TypeMeta & { readonly retired?: boolean | undefined };
 type FollowedSelection = Omit<KindWatchOptions, "client" | "resource" | "answersOthers" | "onInterruption">;
 
 /**
- * One kind, watched wherever the cluster serves it. It is looked for until it is found, beside the work. It is found again at another
+ * One kind, watched wherever the cluster serves it. It is looked for until it is found, in the background. It is found again at another
  * path if somebody created its CRD again with another scope or plural, which no watch reports.
  *
  * Guarantees, each with a test in tests/unit/followedKind.test.ts, childWatches.test.ts or usedObjects.test.ts:
@@ -248,7 +248,7 @@ export class FollowedKind {
   /**
    * Begins to look for the kind. Resolves when it was found and listed, or refused, or when the cluster has said that it does not
    * serve the kind.
-   * @throws Error if it was stopped meanwhile
+   * @throws Error if it was stopped before that
    */
   startWatching(): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -272,10 +272,7 @@ export function marksOf(
     };
     return { labels, ownerReferences: [reference] };
   }
-  return {
-    labels,
-    annotations: { [OWNER_ANNOTATION]: ownerMark(object, object.metadata) },
-  };
+  return { labels, annotations: { [OWNER_ANNOTATION]: ownerMark(object, object.metadata) } };
 }
 
 /**

@@ -34,6 +34,19 @@ export function canReference(
   return namespace === undefined || namespace === childNamespace;
 }
 
+/** Where an object has children, as far as that is remembered. */
+export interface RememberedPlaces {
+  /** The kinds of the children, as "apps/v1/Deployment", sorted. */
+  readonly kinds: readonly string[];
+  /**
+   * Other namespaces in which there are children, sorted. Only for objects that we own. If one is no longer among the operator's,
+   * nothing else says that children are left there. @default none
+   */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Whether there are children that no owner reference covers: in other namespaces, or of cluster scope. */
+  readonly elsewhere?: true | undefined;
+}
+
 /**
  * Whether an object has children that no owner reference can cover, as far as anybody knows. As long as it has, it needs its finalizer
  * for them, whether its handler still returns them or not.
@@ -42,10 +55,7 @@ export function canReference(
  */
 export function hasElsewhere(
   object: KubernetesObject,
-  {
-    elsewhere,
-    namespaces = [],
-  }: { readonly elsewhere?: true | undefined; readonly namespaces?: readonly string[] | undefined },
+  { elsewhere, namespaces = [] }: RememberedPlaces,
   children: readonly ObjectName[],
 ): boolean {
   return (

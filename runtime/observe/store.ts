@@ -28,7 +28,7 @@ export interface Change<Facts> {
   readonly object: KubernetesObject | undefined;
 }
 
-/** Takes in what a reflector sees. */
+/** Stores what a reflector sees. */
 export interface StoreSink extends ReflectorSink {
   /**
    * The object is in the list in progress.
@@ -183,7 +183,7 @@ export class Store<Facts> {
   }
 
   /**
-   * Takes in an object.
+   * Stores an object.
    * @param list the list that has it, if it comes by a list
    * @param requestedAt when it was requested, on the clock of the store. @default when the list was, or now
    * @param isBehind whether a newer version was seen of its kind. After a restore of etcd, that is how the object is. A cache that is
@@ -264,7 +264,7 @@ export class Store<Facts> {
     this.options.onChange({ source, before: stored, after: undefined, object });
   }
 
-  /** Takes in what a reflector sees of a kind, in one namespace or all. */
+  /** Stores what a reflector sees of a kind, in one namespace or all. */
   sink(resource: Resource, namespace: string | undefined): StoreSink {
     let requestedAt = 0;
     /** The list in progress, or the last one. */

@@ -88,7 +88,7 @@ export type Source =
   /** By the answer to our own request. The sender of the request acts on a change in the answer, so nobody else must. */
   | "handled";
 
-/** What a store knows of a list of objects that it takes in. */
+/** What a store knows of a list of objects that it stores. */
 export interface ListFacts {
   readonly source: "initial" | "list";
   /** When it was requested, on the clock of the store. */

@@ -97,7 +97,9 @@ export class WatchFailures {
     const isUnsent = error instanceof ApiUnreachableError && !error.isSent;
     // The API server was away. What failed until now says nothing about the kind.
     if (isUnsent) this.lists.count = 0;
-    if (isUnsent || isOfNoKind(error) || !this.isListLasting(wasListed)) return false;
+    // That we ask too much says nothing about the kind either.
+    const isThrottled = isApiError(error, 429) && !isUncached(error);
+    if (isUnsent || isThrottled || !this.isListLasting(wasListed)) return false;
     const isAtFault = (await this.answersOthers?.(signal)) ?? false;
     if (!isAtFault) this.lists.count = 0;
     return isAtFault;
@@ -130,11 +132,6 @@ export class WatchFailures {
  */
 function isVersionUseless(error: Error): boolean {
   return isApiError(error, 410) || (isApiError(error, 504) && error.reason === "Timeout");
-}
-
-/** Whether an error says nothing about the kind: we ask too much (429). */
-function isOfNoKind(error: Error): boolean {
-  return isApiError(error, 429) && !isUncached(error);
 }
 
 /** The first of the waits, in milliseconds. */

@@ -132,9 +132,7 @@ export function isSelected(
 export function selectorOf(reference: LabelReference): string | undefined {
   if (isEmpty(reference)) return undefined;
   return Object.entries(reference.labels)
-    .map(([label, values]) =>
-      values.length === 1 ? `${label}=${values[0]}` : `${label} in (${values.join(",")})`,
-    )
+    .map(([label, values]) => `${label} in (${values.join(",")})`)
     .join(",");
 }
 
@@ -207,15 +205,6 @@ export function listedNames({ name, names }: Pick<Use, "name" | "names">): reado
   return constant === undefined ? names : [constant];
 }
 
-/** The label by which a Secret says who may use it, with the values that mean this operator. */
-function usedBySelector(operator: UsingOperator): string {
-  const identities = allIdentitiesOf(operator).map(identityOf);
-  const [identity = "", ...former] = identities;
-  return former.length === 0
-    ? `${USED_BY_LABEL}=${identity}`
-    : `${USED_BY_LABEL} in (${identities.join(",")})`;
-}
-
 /** Everything that an operator reads because it uses it. */
 export function selectionsOf(operator: UsingOperator): UsedSelection[] {
   return Object.entries(operator.uses).flatMap(([key, use]): UsedSelection[] => {
@@ -228,7 +217,8 @@ export function selectionsOf(operator: UsingOperator): UsedSelection[] {
     const isSecret = isSecretKind(use);
     if (isSecret && namespaces === "all") return [{ ...common, isMetadataOnly: false, isPolled: true }];
     const selectors = [
-      ...(isSecret ? [usedBySelector(operator)] : []),
+      // By this label, a Secret says who may use it.
+      ...(isSecret ? [`${USED_BY_LABEL} in (${allIdentitiesOf(operator).map(identityOf).join(",")})`] : []),
       ...Object.entries(use.labels ?? {}).map(([label, value]) => {
         const constant = constantIn(value);
         return constant === undefined ? label : `${label}=${constant}`;

@@ -45,9 +45,7 @@ export function handlerAccountOf(operator: string): string {
 export async function keepHandlerToken(options: KeepTokenOptions): Promise<void> {
   const renewAt = await writeEventually(options);
   void (async () => {
-    for (let next = renewAt; ; next = await writeEventually(options)) {
-      await comes(next, options);
-    }
+    for (let next = renewAt; ; next = await writeEventually(options)) await comes(next, options);
   })().catch(() => {
     // Only the signal ends it.
   });

@@ -6,28 +6,15 @@ import { describeChanges, type ReconcileReport } from "../reconcile/report";
 export type LogLevel = "info" | "warn" | "error";
 
 /** The fields of a log line beside its message. Undefined ones are left out. */
-export interface LogFields {
-  readonly operator?: string | undefined;
+export interface LogFields extends Partial<Omit<ReconcileReport, "changes">> {
   /** "namespace/name" of the custom resource. */
   readonly object?: string | undefined;
-  /** The custom resource's. */
-  readonly uid?: string | undefined;
-  readonly generation?: number | undefined;
   /** The name of the Workflow that records this run: "memcached-demo-x7k2p". */
   readonly run?: string | undefined;
-  /** The id of the run's trace, as 32 hexadecimal digits. */
-  readonly traceId?: string | undefined;
-  readonly result?: string | undefined;
-  readonly durationMs?: number | undefined;
-  /** How much of that time the handler took, in milliseconds. */
-  readonly handlerMs?: number | undefined;
   /** "created Deployment sessions" */
   readonly changes?: readonly string[] | undefined;
   /** The failure's, in one word. */
   readonly reason?: string | undefined;
-  readonly attempt?: number | undefined;
-  /** The end of the handler's standard error. */
-  readonly log?: string | undefined;
 }
 
 /** Writes one line. */
@@ -74,7 +61,7 @@ export function logReport(log: Log, report: ReconcileReport, run?: string): void
     uid: report.uid,
     generation: report.generation,
     run,
-    ...(report.traceId !== undefined && { traceId: report.traceId }),
+    traceId: report.traceId,
     result,
     durationMs: Math.round(report.durationMs),
     ...(report.handlerMs !== undefined && { handlerMs: Math.round(report.handlerMs) }),

@@ -14,16 +14,14 @@ export function openTraces(
   { operator, environment, log }: Pick<Pod, "operator" | "environment" | "log">,
   onNotice: (notice: string) => void,
 ): TraceExporter | undefined {
-  const {
-    tracesEndpoint: endpoint,
-    tracesHeaders: headers,
-    tracesOneIn: oneIn,
-    namespace,
-    pod,
-  } = environment;
-  if (endpoint === "") return undefined;
+  const { tracesEndpoint, tracesHeaders, tracesOneIn, namespace, pod } = environment;
+  if (tracesEndpoint === "") return undefined;
   try {
-    const settings = readTraceSettings({ endpoint, headers, oneIn });
+    const settings = readTraceSettings({
+      endpoint: tracesEndpoint,
+      headers: tracesHeaders,
+      oneIn: tracesOneIn,
+    });
     const resource = {
       "service.name": identityOf(operator),
       "service.instance.id": pod,

@@ -137,11 +137,7 @@ export interface PodSettings {
 /** The environment variable by which a test gives other settings, as JSON. No manifest sets it. */
 export const SETTINGS_VARIABLE = "ARGOSY_TEST_POD";
 
-const IN_A_POD: PodSettings = {
-  root: "",
-  ports: RUNNER_PORTS,
-  leaseSeconds: 15,
-};
+const IN_A_POD: PodSettings = { root: "", ports: RUNNER_PORTS, leaseSeconds: 15 };
 
 /** The settings of this process. */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): PodSettings {

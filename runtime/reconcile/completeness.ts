@@ -6,11 +6,10 @@ import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { ChildWatches } from "../observe/childWatches";
 import { type KindWatch, type NotSynced, StillListingError } from "../observe/kindWatch";
-import type { Owner } from "../observe/ownership";
+import type { Owner, RememberedPlaces } from "../observe/ownership";
 import { madeOf } from "../observe/watched";
 import { MOST_NAMESPACES } from "../remember/memory";
 import { GRANT_REMEDY, type NamedChild, ROLE_REMEDY } from "../write/refusals";
-import type { RememberedPlaces } from "../write/sweep";
 
 /** Says which kinds are not known yet where they must be. */
 type Listing = Pick<KindWatch, "notSynced">;

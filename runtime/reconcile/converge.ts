@@ -5,7 +5,7 @@ import type { ReconcileAnswer } from "../handler/contract";
 import { readInParts } from "../kubernetes/list";
 import type { ChildStore } from "../observe/childStore";
 import { canReference, hasElsewhere } from "../observe/ownership";
-import { type Timetable, timetableOf } from "../operator/schedules/due";
+import { timetableOf } from "../operator/schedules/due";
 import type { Verdict } from "../remember/composeStatus";
 import { isSameMemory, type Memory } from "../remember/memory";
 import { releaseFormer } from "../write/childSender";
@@ -28,9 +28,6 @@ import { withheldDeletion } from "./rolloutGate";
 import type { Parts, Run } from "./run";
 import { writeChildren } from "./writeChildren";
 
-/** Of an operator without schedules. */
-const NO_TIMETABLE: Timetable = { due: [], before: {}, after: {}, nextLook: Number.POSITIVE_INFINITY };
-
 /**
  * What is done for an object that is not being deleted: its handler is asked, its children and its status become as the handler
  * answered, and what the next reconcile must know is remembered.
@@ -43,9 +40,7 @@ export async function converge(
 ): Promise<void> {
   const { operator, children, now = Date.now } = parts;
   const { uid, creationTimestamp } = object.metadata;
-  const timetable = operator.schedules
-    ? timetableOf(operator.schedules, known.schedules, { now: now(), uid, creationTimestamp })
-    : NO_TIMETABLE;
+  const timetable = timetableOf(operator.schedules, known.schedules, { now: now(), uid, creationTimestamp });
   if (Number.isFinite(timetable.nextLook)) run.nextLook = timetable.nextLook;
   const finalizers = object.metadata.finalizers && parts.finalizers;
   const isElsewhere = finalizers?.areOn(object, "elsewhere") || hasElsewhere(object, known, children.of(uid));

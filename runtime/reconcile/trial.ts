@@ -113,18 +113,15 @@ function readExample(object: unknown, { customResource }: Operator): KubernetesO
   const { kind } = customResource;
   const apiVersion = apiVersionOf(customResource);
   const wanted = `a ${kind} (${apiVersion}) with metadata.name`;
-  if (!isRecord(object) || object["apiVersion"] !== apiVersion || object["kind"] !== kind) {
+  if (!isRecord(object) || object["apiVersion"] !== apiVersion || object["kind"] !== kind)
     throw new Error(`the object to try the handler on must be ${wanted}`);
-  }
   const { metadata } = object;
-  if (!isRecord(metadata) || typeof metadata["name"] !== "string" || metadata["name"] === "") {
+  if (!isRecord(metadata) || typeof metadata["name"] !== "string" || metadata["name"] === "")
     throw new Error(`the object to try the handler on must be ${wanted}; the name is missing`);
-  }
   const { name, managedFields: _, ...more } = metadata;
   for (const [field, type] of Object.entries(METADATA_TYPES)) {
-    if (more[field] !== undefined && typeof more[field] !== type) {
+    if (more[field] !== undefined && typeof more[field] !== type)
       throw new Error(`the object to try the handler on has a metadata.${field} that is no ${type}`);
-    }
   }
   return { ...object, apiVersion, kind, metadata: { uid: NO_UID, resourceVersion: "1", ...more, name } };
 }

@@ -1,24 +1,19 @@
 import { ReconcileFailure } from "../base/failure";
 import { type KubernetesObject, kindAndName } from "../base/objects";
 import { isRace, isTaken } from "../kubernetes/errors";
-import type { Child, ChildStore } from "../observe/childStore";
+import type { Child } from "../observe/childStore";
 import { isSameMemory, type Memory } from "../remember/memory";
 import type { WriteScope } from "../write/childApplier";
-import type { ChildChange, ChildWriter } from "../write/childWriter";
+import type { ChildChange } from "../write/childWriter";
 import { deleteInOrder, heldUp, isOrdered } from "../write/deletionOrder";
 import { childKey, contentOf, type DesiredChild, inApplyOrder } from "../write/desiredChildren";
 import { isRefusalOf } from "../write/refusals";
-import type { Sweep } from "../write/sweep";
 import { type Progress, wasReady, withoutChild } from "./remember";
+import type { Parts } from "./run";
 import type { Timeline } from "./timeline";
 
 /** What {@link writeChildren} works with. */
-export interface WritingOptions {
-  readonly children: ChildStore;
-  readonly writer: ChildWriter;
-  readonly sweep: Sweep;
-  /** Whether a known child is still followed: see `Completeness`. */
-  readonly isFollowed: (child: Child) => boolean;
+export interface WritingOptions extends Pick<Parts, "children" | "writer" | "sweep" | "isFollowed"> {
   /** Writes the memory of the object. */
   readonly remember: (memory: Memory) => Promise<void>;
 }

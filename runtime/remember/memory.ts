@@ -5,6 +5,7 @@ import { MEMORY_FIELD } from "../base/names";
 import type { JsonObject, KubernetesObject, ObjectName } from "../base/objects";
 import { isKindKey } from "../base/resource";
 import type { KubernetesClient } from "../kubernetes/client";
+import type { RememberedPlaces } from "../observe/ownership";
 import type { ScheduleMemory } from "../operator/schedules/due";
 import { DIGEST, digestIn, type StatusChange, type StatusVerdict } from "./composeStatus";
 
@@ -49,9 +50,7 @@ export interface Footprint {
  *   fingerprints in `readyOnce`. If nothing can say it, the engine must do without the value.
  * - A key that is not needed any more stays known, and is not written. Otherwise it would be carried on for ever.
  */
-export interface Memory extends Footprint {
-  /** The kinds of the children, as "apps/v1/Deployment", sorted. */
-  readonly kinds: readonly string[];
+export interface Memory extends Footprint, RememberedPlaces {
   /** Children that are not created again and were created, as "batch/Job/namespace/name", sorted. */
   readonly created: readonly string[];
   /**
@@ -65,13 +64,6 @@ export interface Memory extends Footprint {
   readonly reportedEvents?: readonly string[] | undefined;
   /** The state that the handler wants to get back. Only for objects that we do not own: others have a status. */
   readonly state?: JsonObject | undefined;
-  /**
-   * Other namespaces in which there are children, sorted. Only for objects that we own. If one is no longer among the operator's,
-   * nothing else says that children are left there. @default none
-   */
-  readonly namespaces?: readonly string[] | undefined;
-  /** Whether there are children that no owner reference covers: in other namespaces, or of cluster scope. */
-  readonly elsewhere?: true | undefined;
   /**
    * The digest of a question whose answer stands: see `StandingAnswers`. It is written only with a verdict, and not by
    * {@link remembered}: it is not worth a request by itself. @default none is known
@@ -198,9 +190,7 @@ export function remembered(memory: Memory): JsonObject {
     ...unknown,
     kinds: [...new Set(kinds)].sort(),
     ...(created.length > 0 && { created: [...new Set(created)].sort() }),
-    ...(namespaces.length > 0 && {
-      namespaces: [...new Set(namespaces)].sort().slice(0, MOST_NAMESPACES),
-    }),
+    ...(namespaces.length > 0 && { namespaces: [...new Set(namespaces)].sort().slice(0, MOST_NAMESPACES) }),
     ...(Object.keys(readyOnce).length > 0 && {
       readyOnce: Object.fromEntries(Object.entries(readyOnce).sort()),
     }),

@@ -113,10 +113,7 @@ export class MemoryObjects implements Memories {
 
   /** The names of all objects that are remembered. */
   names(): ObjectName[] {
-    return [...this.store.values()].map(({ facts: { about } }) => ({
-      name: about.name,
-      ...(about.namespace !== undefined && { namespace: about.namespace }),
-    }));
+    return [...this.store.values()].map(({ facts }) => facts.about);
   }
 
   /** Whether the last verdict about the object was that this generation of it is ready. */
@@ -139,7 +136,7 @@ export class MemoryObjects implements Memories {
     this.store.invalidateAll();
   }
 
-  /** Takes in what a reflector sees. */
+  /** Stores what a reflector sees. */
   sink(namespace: string | undefined): ReflectorSink {
     return this.store.sink(this.kind, namespace);
   }

@@ -147,7 +147,9 @@ export class StatusWriter {
         if (dropped.length > 0) throw droppedBy(resource, dropped);
         return written;
       } catch (error) {
-        if (!isCleared && isMisfitOfStatus((error as Error).cause)) {
+        const { cause } = error as Error;
+        // If a value does not fit the schema, but is not of the status, no status can be applied either.
+        if (!isCleared && isMisfit(cause) && /\s\.status\b/.test(cause.message)) {
           const operations = clearingOf(before, fieldManager);
           newest = await client.jsonPatch(resource, before.metadata, operations, { subresource: "status" });
           isCleared = true;
@@ -203,36 +205,29 @@ function isRefusal(error: unknown): error is ApiError {
   return isDenied || [400, 413, 422, 500].includes(error.code);
 }
 
-/** Whether a value of the status does not fit the schema. If another one does not, no status can be applied either. */
-function isMisfitOfStatus(error: unknown): boolean {
-  return isMisfit(error) && /\s\.status\b/.test(error.message);
-}
-
 function refusedBy(cause: ApiError): ReconcileFailure {
   const remedy = isTooLarge(cause)
     ? ". Make the status smaller: an object has room for about 1.5 MB in all"
     : "";
-  return new ReconcileFailure(
-    "StatusRefused",
-    `the API server refused the status: ${cause.message}${remedy}`,
-    { cause },
-  );
+  return statusRefused(`the API server refused the status: ${cause.message}${remedy}`, cause);
+}
+
+function statusRefused(message: string, cause?: ApiError): ReconcileFailure {
+  return new ReconcileFailure("StatusRefused", message, { cause });
 }
 
 const REMEDY =
   "somebody changed it by hand, or `pulumi up` has not taken it over from another operator: deploy the operator again";
 
 function noStatusOf({ plural, apiVersion }: Resource): ReconcileFailure {
-  return new ReconcileFailure(
-    "StatusRefused",
+  return statusRefused(
     `the CustomResourceDefinition of ${plural} (${apiVersion}) has no status subresource, so that no status can be written: ${REMEDY}.`,
   );
 }
 
 function droppedBy({ plural, apiVersion }: Resource, fields: readonly string[]): ReconcileFailure {
   const names = fields.map((field) => `status.${field}`).join(" and ");
-  return new ReconcileFailure(
-    "StatusRefused",
+  return statusRefused(
     `the API server dropped ${names}: the CustomResourceDefinition of ${plural} (${apiVersion}) does not define this, or a mutating webhook removes it. If the CustomResourceDefinition is the cause: ${REMEDY}.`,
   );
 }

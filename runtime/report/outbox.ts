@@ -27,7 +27,7 @@ const PROGRESS_DELAY_MS = 300;
 const SOON: Reason = { priority: "change", afterMs: 0, endsBackoff: true };
 /** Reports about one object: five at once, and then one a second. */
 export const RATE_LIMIT = { burst: 5, refillMs: 1_000 };
-/** So many records of runs, and so many Events, wait at most. */
+/** The most records of runs that wait, and the most Events. */
 export const MOST_WAITING = 5_000;
 /** If too many wait, they are reduced to this part of the limit. */
 const LEFT_BY_A_TRIM = 0.9;
@@ -36,7 +36,7 @@ const LONGEST_RETRY_MS = 30_000;
 const RECORDS_A_SECOND = 20;
 
 /**
- * Reports the results of reconciles, beside the work: for each object the newest verdict, and the facts meanwhile. No reconcile
+ * Reports the results of reconciles in the background: for each object the newest verdict, and the facts meanwhile. No reconcile
  * waits for its report.
  *
  * Guarantees, each with a test in tests/unit/outbox.test.ts or outboxFull.test.ts:
@@ -262,15 +262,10 @@ export class Outbox {
       const excess = this.counts[kind] - wanted;
       if (excess <= 0) return;
       const facts: readonly Message[Kind][number][] = message[kind];
-      const dropped: Message[Kind][number][] = [];
-      const kept = facts.filter((fact) => {
-        const goes = dropped.length < excess && isDropped(fact);
-        if (goes) dropped.push(fact);
-        return !goes;
-      });
-      if (dropped.length === 0) continue;
-      this.pending.set(uid, { ...message, [kind]: kept });
-      this.counts[kind] -= dropped.length;
+      const dropped = new Set(facts.filter(isDropped).slice(0, excess));
+      if (dropped.size === 0) continue;
+      this.pending.set(uid, { ...message, [kind]: facts.filter((fact) => !dropped.has(fact)) });
+      this.counts[kind] -= dropped.size;
       const what = kind === "events" ? "event" : "record";
       for (const fact of dropped)
         this.options.onDrop(what, "too many wait to be written", "reason" in fact ? fact.reason : undefined);

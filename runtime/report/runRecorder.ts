@@ -146,16 +146,9 @@ export class RunRecorder {
 /** The name of the record of a run: the same for the same failure of the object's generation. */
 export function recordNameOf(operator: string, report: ReconcileReport): string {
   const { id, namespace, uid, generation, failure, changes } = report;
-  const which = failure ? [failure.reason, withoutNumbers(failure.message), changes] : [id];
+  // A failure that differs from an earlier one only in a time, a port or a count is the same failure.
+  const which = failure ? [failure.reason, failure.message.replace(/\d+/g, "#"), changes] : [id];
   return runName(operator, report, [namespace, uid, generation, ...which]);
-}
-
-/**
- * The message without its numbers. A failure that differs from an earlier one only in a time, a port or a count is the same
- * failure.
- */
-function withoutNumbers(message: string): string {
-  return message.replace(/\d+/g, "#");
 }
 
 function allChanges(before: ReconcileReport, after: ReconcileReport): ReconcileReport["changes"] {

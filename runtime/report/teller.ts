@@ -220,17 +220,14 @@ export function differingWarning(rounds: number, { changes, namespace }: Outcome
 
 /** Says that somebody else changes a child back each time, and names that writer. */
 export function contestWarning(child: ChangedChild): ObjectEvent {
-  return { type: "Warning", reason: "ChildContested", note: contestOf(child), action: "Apply" };
-}
-
-function contestOf(child: ChangedChild): string {
   const name = kindAndName(child.kind, child);
-  if (child.isExpiring)
-    return `${name} has ttlSecondsAfterFinished: Kubernetes deletes it after its end, and the operator applies it again, so it runs again each time. Give it the annotation ${ONCE_ANNOTATION}: "true", and it runs once`;
   // A watch that selects by the label shows a child without the label as deleted.
   const act =
     child.by === undefined
       ? `somebody deletes ${name}, or removes its label ${CHILD_OF_LABEL},`
       : `${child.by} changes ${name}`;
-  return `${act} each time that the operator applies it. Until this ends, the operator corrects it less and less often`;
+  const note = child.isExpiring
+    ? `${name} has ttlSecondsAfterFinished: Kubernetes deletes it after its end, and the operator applies it again, so it runs again each time. Give it the annotation ${ONCE_ANNOTATION}: "true", and it runs once`
+    : `${act} each time that the operator applies it. Until this ends, the operator corrects it less and less often`;
+  return { type: "Warning", reason: "ChildContested", note, action: "Apply" };
 }

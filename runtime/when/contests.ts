@@ -61,9 +61,7 @@ export class Contests {
   /** We have changed children of the object. @returns whether one had drifted since we did so last */
   changed(key: string): boolean {
     const { rounds = 0, drifted = false } = this.contests.get(key) ?? {};
-    this.contests.delete(key);
-    this.contests.set(key, { changedAt: this.now(), drifted: false, rounds });
-    this.forgetOld();
+    this.begin(key, rounds);
     return drifted;
   }
 
@@ -73,7 +71,8 @@ export class Contests {
    */
   drifted(key: string): boolean {
     const known = this.contests.get(key);
-    const contest = known && !this.isOld(known) ? known : this.begin(key);
+    // If we have changed nothing for a while, no round precedes the drift.
+    const contest = known && !this.isOld(known) ? known : this.begin(key, -1);
     // If several children drift together, that counts once.
     if (contest.drifted) return false;
     contest.rounds++;
@@ -97,9 +96,8 @@ export class Contests {
     return contested;
   }
 
-  /** We have changed nothing for a while, so no round precedes the drift. */
-  private begin(key: string): Contest {
-    const contest = { changedAt: this.now(), drifted: false, rounds: -1 };
+  private begin(key: string, rounds: number): Contest {
+    const contest = { changedAt: this.now(), drifted: false, rounds };
     this.contests.delete(key);
     this.contests.set(key, contest);
     this.forgetOld();

@@ -125,7 +125,7 @@ function rowOf(news: News, about: Circumstances): keyof typeof RULES | undefined
   const { kind } = news;
   if (kind === "former kind") return undefined;
   if (kind === "object gone") return about.isOurs && !about.isAwaited ? undefined : kind;
-  // The remains of our own objects are deleted beside the work.
+  // The remains of our own objects are deleted in the background.
   if (/^(child|memory) /.test(kind) && !about.isKnown) return about.isOurs ? undefined : "remains";
   // A watch may show what we have just created before the answer does.
   if (kind === "memory created") return undefined;

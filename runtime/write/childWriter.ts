@@ -1,5 +1,5 @@
-import { type KubernetesObject, kindAndName } from "../base/objects";
-import type { Resource } from "../base/resource";
+import { type KubernetesObject, kindAndName, type ObjectName } from "../base/objects";
+import type { Resource, TypeMeta } from "../base/resource";
 import type { Child, ChildStore } from "../observe/childStore";
 import { following } from "../observe/marks";
 import { isStrippedChildOf } from "../observe/ownership";
@@ -10,12 +10,8 @@ import { Outages } from "./outages";
 import { childRefused, deletionRefused } from "./refusals";
 
 /** One change that a reconcile made. */
-export interface ChildChange {
+export interface ChildChange extends TypeMeta, ObjectName {
   readonly verb: ChildVerb;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string | undefined;
-  readonly name: string;
 }
 
 /** A child of an object that is gone. */

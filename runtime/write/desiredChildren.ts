@@ -14,7 +14,7 @@ import {
 import { isKindKey, isListed, kindKey, type Resource, type TypeMeta } from "../base/resource";
 import { checkMarks, following, ownedManifest, whyTooDeep } from "../observe/marks";
 import { hasLabels } from "../observe/watched";
-import type { CustomResourceKind, Operator, UpdatePolicy, Watch } from "../operator/definition";
+import type { Operator, UpdatePolicy } from "../operator/definition";
 
 /** A child to bring about. Without an order it is applied at once. */
 export interface DesiredChild extends Partial<ChildOrder> {
@@ -130,7 +130,9 @@ function whyNotOurs(
     groupOf(child.apiVersion) === groupOf(object.apiVersion) &&
     formatName(child.metadata) === formatName(object.metadata);
   if (isItself) return "is the watched object itself, and an object cannot be its own child";
-  if (operator.watch && wouldBeWatched(child, operator.customResource, operator.watch))
+  const { watch, customResource: own } = operator;
+  const isOfKind = child.kind === own.kind && groupOf(child.apiVersion) === own.group;
+  if (watch && isOfKind && hasLabels(child, watch.labels))
     return `is of kind ${child.kind}, with the labels that operator.yaml lists under "watch": it would be watched too, and each object would lead to another one without end`;
   // A handler may answer null for either.
   const foreign = ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);
@@ -155,11 +157,6 @@ function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]
     `The same answer has its CustomResourceDefinition, and nothing of the answer is applied. Return ${kind} only ` +
     `if ${brings.metadata.name} is among the observed children and has the condition Established.`
   );
-}
-
-/** Whether the operator would watch the child too, once it exists. */
-function wouldBeWatched(child: Manifest, { group, kind }: CustomResourceKind, { labels }: Watch): boolean {
-  return child.kind === kind && groupOf(child.apiVersion) === group && hasLabels(child, labels);
 }
 
 /** When a child is applied, and whether it is created more than once, as its answer's annotations say. */

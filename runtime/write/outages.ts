@@ -86,7 +86,9 @@ export class Outages {
     const { since, begin, failures } = this.failed(key);
     const isCut = error instanceof ApiUnreachableError;
     const busy = isCut || isBusy(error) ? error : new ApiError(503, error.status, error.request);
-    const patienceMs = isOfClient(error) ? LONG_PATIENCE_MS : PATIENCE_MS;
+    // Such an error is mostly about who asks and how often, and not about what is asked for.
+    const isOfClient = !isCut && error.code < 500 && !isUncached(error);
+    const patienceMs = isOfClient ? LONG_PATIENCE_MS : PATIENCE_MS;
     if (failures < FEWEST_FAILURES || this.now() - begin < patienceMs) return busy;
     try {
       await confirmOwner();
@@ -114,9 +116,4 @@ export class Outages {
 function isOutage(error: unknown): error is ApiError | ApiUnreachableError {
   if (error instanceof ApiUnreachableError) return error.isSent;
   return error instanceof ApiError && isUndecided(error);
-}
-
-/** Whether an error is mostly about who asks and how often, and not about what is asked for. */
-function isOfClient(error: ApiError | ApiUnreachableError): boolean {
-  return error instanceof ApiError && error.code < 500 && !isUncached(error);
 }

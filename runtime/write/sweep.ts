@@ -9,18 +9,11 @@ import { ifRefused, isApiError, isRightMissing } from "../kubernetes/errors";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import type { Child, ChildStore } from "../observe/childStore";
 import { childSelectorOf } from "../observe/marks";
-import { canReference, isStrippedChildOf } from "../observe/ownership";
+import { canReference, isStrippedChildOf, type RememberedPlaces } from "../observe/ownership";
 import type { Operator } from "../operator/definition";
 import type { ChildChange, ChildWriter } from "./childWriter";
 import { deleteInOrder, isOrdered, isOrphaning } from "./deletionOrder";
 import { kindNotGranted, namespacesLeft } from "./refusals";
-
-/** What is remembered of an object's children: see `Memory`. */
-export interface RememberedPlaces {
-  readonly kinds: readonly string[];
-  readonly namespaces?: readonly string[] | undefined;
-  readonly elsewhere?: true | undefined;
-}
 
 /** A child that has lost one of the marks that name its owner. */
 interface Stripped {
@@ -224,11 +217,9 @@ export class Sweep {
     let refusal: ReconcileFailure | undefined;
     for (const child of children) {
       try {
-        const deleting =
-          "found" in child
-            ? writer.deleteStripped(child.resource, child.found, object, { client })
-            : writer.delete(child, { client }, isAwaited);
-        const change = await deleting;
+        const change = await ("found" in child
+          ? writer.deleteStripped(child.resource, child.found, object, { client })
+          : writer.delete(child, { client }, isAwaited));
         if (change) changes.push(change);
       } catch (error) {
         if (!(error instanceof ReconcileFailure)) throw error;

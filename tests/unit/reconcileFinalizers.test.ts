@@ -4,8 +4,8 @@ import type { KubernetesObject } from "../../runtime/base/objects";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { CustomResources } from "../../runtime/observe/customResources";
 import { StillListingError } from "../../runtime/observe/kindWatch";
+import type { RememberedPlaces } from "../../runtime/observe/ownership";
 import { Finalizers } from "../../runtime/write/finalizers";
-import type { RememberedPlaces } from "../../runtime/write/sweep";
 import { configMap, operator, WIDGETS } from "./support/objects";
 import { DELETED, ELSEWHERE, FINALIZER, finalizing, ORDER, ReconcileWorld } from "./support/reconcileWorld";
 

@@ -7,9 +7,9 @@ import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { Selection } from "../../runtime/kubernetes/list";
 import { ownedManifest } from "../../runtime/observe/marks";
+import type { RememberedPlaces } from "../../runtime/observe/ownership";
 import type { Operator } from "../../runtime/operator/definition";
 import { RunWatches } from "../../runtime/programs/run/runWatches";
-import type { RememberedPlaces } from "../../runtime/write/sweep";
 import { FakeCluster } from "./support/fakeCluster";
 import { applied, CONFIG_MAPS, configMap, MANAGER, operator, WIDGETS, widget } from "./support/objects";
 

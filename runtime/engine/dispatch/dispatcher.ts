@@ -41,7 +41,6 @@ import {
 import { isWaitingReason } from "../../remember/composeStatus";
 import { conditionsOfObject } from "../../remember/memoryKind";
 import { instanceLabel, RUN_PARAMETERS, WORKFLOWS, workflowTemplateOf } from "../../report/workflows";
-import { Scrubber } from "../../secrets/scrubber";
 import { Sweep } from "../../write/sweep";
 import { EndedRuns, type LastRun, type ObjectRuns, park } from "./endedRuns";
 import { usedFingerprint } from "./footprint";
@@ -68,7 +67,7 @@ const SETTLING_MS = 2_000;
 const FIRST_PAUSE_MS = 1_000;
 /** A routine run that begins this much later than the pause after the one before is not in a row with it. In milliseconds. */
 const ROW_MS = 30_000;
-/** In a staged roll-out, an object with so many routine runs in a row is one that never comes to rest. */
+/** In a staged roll-out, an object with this many routine runs in a row never comes to rest. */
 const MOST_ROUTINES = 5;
 
 /**
@@ -100,7 +99,6 @@ export class Dispatcher {
   private readonly woken = new Set<string>();
   /** The uids of the Workflows that the dispatcher has deleted. */
   private readonly replaced = new Set<string>();
-  private readonly scrubber = new Scrubber();
   /** When the term began. Undefined until the first look. */
   private since: number | undefined;
 
@@ -133,8 +131,8 @@ export class Dispatcher {
     await this.runs.refresh();
   }
 
-  /** A text of a handler that is in no report, without the values of the Secrets that this process was given. */
-  readonly masked = (text: string): string => this.scrubber.text(text);
+  /** A text as it is: no handler answers this process. */
+  readonly masked = (text: string): string => text;
 
   /** An object is gone. Nothing is kept of it. */
   forgetObject(name: ObjectName): void {

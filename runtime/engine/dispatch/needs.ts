@@ -91,7 +91,11 @@ export class Needs {
     if (isExpired(object, this.operator, now)) return "routine";
     const resyncMs = this.operator.resyncSeconds * 1000;
     const isRested = now - (last?.at ?? since) >= resyncMs;
-    const isAsLeft = this.isAsLeft(object, left, circumstances) && !conditions.some(isAboutRun);
+    // A run that ends by itself leaves neither reason.
+    const isAboutRun = conditions.some(
+      ({ type, reason }) => type === "Reconciling" && (reason === "AwaitingPod" || reason === "RunStopped"),
+    );
+    const isAsLeft = this.isAsLeft(object, left, circumstances) && !isAboutRun;
     if (!isAsLeft || this.lacksFinalizer(object, memory, children)) return "routine";
     const isStalled = isTrue({ conditions }, "Stalled");
     const isWaiting = !isTrue({ conditions }, "Ready") && !isStalled;
@@ -182,9 +186,4 @@ export class Needs {
     const turn = createHash("sha256").update(uid).digest().readUInt32BE(0);
     return turn % FULL_LOOK_RESYNCS === (resync + round) % FULL_LOOK_RESYNCS;
   }
-}
-
-/** Whether the condition says that a run is awaited, or was stopped. A run that ends by itself says something else. */
-function isAboutRun({ type, reason }: Condition): boolean {
-  return type === "Reconciling" && (reason === "AwaitingPod" || reason === "RunStopped");
 }

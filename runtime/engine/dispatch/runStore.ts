@@ -75,7 +75,11 @@ export class RunStore {
       ...named(workflowTemplateOf(operator.name)),
       sink: () => ({
         listing: () => {},
-        set: (template) => this.learnTemplate(template),
+        set: ({ spec }) => {
+          const before = this.program;
+          this.program = programFingerprint(spec);
+          if (before !== undefined && before !== this.program) options.onProgram();
+        },
         listed: () => {},
         remove: () => {},
       }),
@@ -125,7 +129,7 @@ export class RunStore {
     for (const { facts } of this.store.values()) if (this.isOwn(facts)) yield facts;
   }
 
-  /** Takes in a run that we have created, before the watch brings it. */
+  /** Stores a run that we have created, before the watch brings it. */
   learn(workflow: KubernetesObject): void {
     this.store.set(WORKFLOWS, workflow, "handled");
   }
@@ -152,11 +156,5 @@ export class RunStore {
     if (!after) return;
     const isNews = before?.isSuspended !== after.isSuspended || before.hasBegun !== after.hasBegun;
     if (before?.uid === after.uid && isNews) this.options.onChanged(after, false);
-  }
-
-  private learnTemplate(template: KubernetesObject): void {
-    const before = this.program;
-    this.program = programFingerprint(template["spec"]);
-    if (before !== undefined && before !== this.program) this.options.onProgram();
   }
 }

@@ -78,9 +78,8 @@ export class PipeTransport implements HandlerTransport {
     const until = performance.now() + timeoutMs;
     while (!this.session) {
       const left = until - performance.now();
-      if (left <= 0 || this.closed) {
+      if (left <= 0 || this.closed)
         throw new Error(`the pod's container "handler" was not there within ${timeoutMs / 1000} s`);
-      }
       await this.change(left);
     }
   }

@@ -36,6 +36,7 @@ export class PolledObjects {
   /** The reads in progress for the custom resources of each namespace, one after another. */
   private readonly rounds = new Map<string, Promise<void>>();
   private running: Promise<void> = Promise.resolve();
+  private readonly periodMs: number;
 
   constructor(
     private readonly options: {
@@ -54,6 +55,7 @@ export class PolledObjects {
   ) {
     this.client = options.client.with({ class: "read", signal: this.stopping.signal });
     this.polling = this.client.with({ flow: "polled Secrets" });
+    this.periodMs = options.periodMs ?? PERIOD_MS;
   }
 
   /** Whether the Secrets of a use are read here. */
@@ -164,10 +166,6 @@ export class PolledObjects {
     const isOutdated = !now || (stored && isNewer(stored.resourceVersion, now.metadata.resourceVersion));
     if (stored && isOutdated) store?.remove(stored, now ? "initial" : source);
     if (now) store?.set(SECRETS, now, source);
-  }
-
-  private get periodMs(): number {
-    return this.options.periodMs ?? PERIOD_MS;
   }
 }
 

@@ -2,7 +2,7 @@ import { fingerprint } from "../../base/json";
 import { MANAGER_PREFIX } from "../../base/names";
 import { type KubernetesObject, nameOf, type ObjectName } from "../../base/objects";
 import type { Use } from "../../operator/definition";
-import { isEmpty, isSelected, type LabelReference, type Reference, referencesOf } from "../../operator/uses";
+import { isEmpty, isSelected, type Reference, referencesOf } from "../../operator/uses";
 
 type Labels = Readonly<Record<string, string>> | undefined;
 
@@ -22,7 +22,7 @@ export class UseIndex {
 
   constructor(private readonly uses: Readonly<Record<string, Use>>) {}
 
-  /** Takes in a custom resource as it is now. @param object undefined: it is gone */
+  /** Notes a custom resource as it is now. @param object undefined: it is gone */
   set(key: string, object: KubernetesObject | undefined): void {
     this.remove(key);
     if (!object) return;
@@ -113,14 +113,10 @@ export class UseIndex {
   private entriesOf(use: string, reference: Reference): string[] {
     const scope = this.clusterWide.has(use) ? undefined : reference.namespace;
     if ("names" in reference) return reference.names.map((name) => entryOf(use, scope, "", name));
-    const first = firstLabel(reference);
+    // The first label finds an object. The others are then compared.
+    const [first] = isEmpty(reference) ? [] : Object.entries(reference.labels);
     return first ? first[1].map((value) => entryOf(use, scope, first[0], value)) : [];
   }
-}
-
-/** The label by which an object is found. The others are then compared. Undefined if no object can have all of them. */
-function firstLabel(reference: LabelReference): readonly [string, readonly string[]] | undefined {
-  return isEmpty(reference) ? undefined : Object.entries(reference.labels)[0];
 }
 
 function entryOf(use: string, namespace: string | undefined, label: string, value: string): string {

@@ -44,7 +44,7 @@ interface WatchedSelection {
  * - An object that changes wakes exactly the custom resources that use it, before and after the change.
  * - It is read once, however many use it.
  * - A kind that the cluster lacks, or that we may not read, holds up only the custom resources that use it. It is looked for until the
- *   cluster serves it, beside the work.
+ *   cluster serves it, in the background.
  *
  * Secrets that no watch may show are read by {@link PolledObjects}. Their kind is looked for too.
  */
@@ -84,8 +84,8 @@ export class UsedObjects implements UsedSource {
   }
 
   /**
-   * Begins to look for the kinds and to watch them, beside the work. Resolves when each kind was listed, or is known to be missing.
-   * @throws Error if it was stopped meanwhile
+   * Begins to look for the kinds and to watch them in the background. Resolves when each kind was listed, or is known to be missing.
+   * @throws Error if it was stopped before that
    */
   async startWatching(): Promise<void> {
     this.polled.start();
@@ -101,7 +101,7 @@ export class UsedObjects implements UsedSource {
     await Promise.all([...this.kinds.values()].map((kind) => kind.resync()));
   }
 
-  /** Takes in a custom resource as it is now. @param object undefined: it is gone */
+  /** Notes a custom resource as it is now. @param object undefined: it is gone */
   see(name: ObjectName, object: KubernetesObject | undefined): void {
     this.index.set(keyOf(name), object);
   }

@@ -51,7 +51,9 @@ export function parseCron(text: string): Cron {
   const [minutes, hours, days, months, weekdays] = FIELDS.map((field, index) =>
     valuesOf(parts[index] ?? "", field),
   ) as [number[], number[], number[], number[], number[]];
-  const isEitherDay = ![parts[2], parts[4]].some(hasStar);
+  const isEitherDay = ![parts[2], parts[4]].some((text = "") =>
+    text.split(",").some((part) => /^\*(\/0*1)?$/.test(part)),
+  );
   const cron = {
     minutes,
     hours,
@@ -61,9 +63,8 @@ export function parseCron(text: string): Cron {
     isEitherDay,
   };
   const isThere = months.some((month) => days.some((day) => day <= (LONGEST_MONTHS[month - 1] ?? 0)));
-  if (!isEitherDay && !isThere) {
+  if (!isEitherDay && !isThere)
     throw new CronError(`never comes: no month that it names has a day ${days[0]}`);
-  }
   return cron;
 }
 
@@ -75,23 +76,17 @@ export function isDay(cron: Cron, day: number, month: number, weekday: number): 
   return cron.isEitherDay ? byDay || byWeekday : byDay && byWeekday;
 }
 
-function hasStar(text = ""): boolean {
-  return text.split(",").some((part) => /^\*(\/0*1)?$/.test(part));
-}
-
 function valuesOf(text: string, field: Field): number[] {
   const values = new Set<number>();
   for (const part of text.split(",")) {
     const [range = "", step, ...more] = part.split("/");
     if (more.length > 0) throw wrong(part, field, "has two steps");
     const [first, last] = boundsOf(range, part, field);
-    if (step !== undefined && !range.includes("-") && range !== "*") {
+    if (step !== undefined && !range.includes("-") && range !== "*")
       throw wrong(part, field, `has a step without a range: write ${range}-${field.most}/${step}`);
-    }
     const by = step === undefined ? 1 : Number(step);
-    if (step !== undefined && !(/^\d+$/.test(step) && by >= 1 && by <= field.most)) {
+    if (step !== undefined && !(/^\d+$/.test(step) && by >= 1 && by <= field.most))
       throw wrong(part, field, `has the step "${step}", not one of 1 to ${field.most}`);
-    }
     for (let value = first; value <= last; value += by) values.add(value);
   }
   return [...values].sort((a, b) => a - b);

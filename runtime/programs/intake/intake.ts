@@ -184,10 +184,7 @@ export class Intake {
       return "absent";
     }
     if (result === "leaderless") throw new Error(`no runner of the operator takes it at ${event.runner}`);
-    return this.refused(event, {
-      field: "the object",
-      complaint: "is in no namespace of the operator",
-    });
+    return this.refused(event, { field: "the object", complaint: "is in no namespace of the operator" });
   }
 
   private async create(event: CreatingEvent, object: EventObject): Promise<IntakeResult> {
@@ -350,9 +347,8 @@ function isFinal(error: unknown): error is ApiError {
 
 /** The API server's message without the values of the object. */
 function refusalOf({ code, causes: [cause], message }: ApiError): Refusal {
-  if (cause?.field !== undefined) {
+  if (cause?.field !== undefined)
     return { field: cause.field, complaint: `is refused by the API server: ${cause.reason ?? "Invalid"}` };
-  }
   const denial = denialIn(message);
   if (denial !== undefined) return { field: "the object", complaint: `is refused: ${denial}` };
   const unknown = SENTENCES.unknownField.exec(message)?.[1];

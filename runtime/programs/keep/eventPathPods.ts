@@ -93,9 +93,8 @@ export function outdatedPods(pods: readonly EventPathPod[], now: number): EventP
   const shards = new Set(pods.filter(({ part }) => part === "event-source").map(({ shard }) => shard));
   return [...shards].flatMap((shard) => {
     const sensors = of("sensor", shard);
-    if (sensors.some((sensor) => (sensor.beganAt ?? 0) < busBeganAt)) {
+    if (sensors.some((sensor) => (sensor.beganAt ?? 0) < busBeganAt))
       return sensors.filter((sensor) => outdated(sensor, busBeganAt));
-    }
     if (sensors.length === 0) return [];
     const since = Math.max(busBeganAt, latest(sensors));
     return of("event-source", shard).filter((source) => outdated(source, since));

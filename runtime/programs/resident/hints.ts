@@ -151,9 +151,8 @@ export function parseHint(body: string, { customResource, namespaces }: HintedOb
   }
   if (!isName(namespace)) throw new HintError("namespace is not the name of a namespace");
   // We have no right to read there.
-  if (namespaces !== "all" && !namespaces.includes(namespace)) {
+  if (namespaces !== "all" && !namespaces.includes(namespace))
     throw new HintError("namespace is not one of this operator's");
-  }
   return { namespace, name, ...more };
 }
 

@@ -41,10 +41,7 @@ export class ObjectRun {
   constructor(
     private readonly target: Extract<RunTarget, { kind: "object" }>,
     private readonly options: ObjectRunOptions,
-    private readonly parts: Pick<
-      OneObjectOptions,
-      "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "withholds" | "trace"
-    >,
+    private readonly parts: Omit<OneObjectOptions, keyof ObjectRunOptions | "name" | "uid" | "isBeyondRun">,
   ) {
     const { patienceMs, changesPatienceMs = runSeconds(options.operator) * 1000, signal } = options;
     this.patience = new Patience(patienceMs, signal);

@@ -95,11 +95,7 @@ export class OneObject {
       memoryObjects ??
       new StatusMemories(
         new StatusWriter({ resource, fieldManager, schema: operator.customResource.statusSchema }),
-        {
-          read: (name) => objects.read(name),
-          learn: (object) => objects.learn(object),
-          invalidate: forget,
-        },
+        { read: (name) => objects.read(name), learn: (object) => objects.learn(object), invalidate: forget },
       );
     this.reconciler = new Reconciler({
       operator,

@@ -12,11 +12,11 @@ import { named } from "../../kubernetes/list";
 import { unlessGone } from "../../kubernetes/namespaces";
 import { ChildStore } from "../../observe/childStore";
 import { CustomResources } from "../../observe/customResources";
+import type { RememberedPlaces } from "../../observe/ownership";
 import { Reflector, type ReflectorOptions } from "../../observe/reflector";
 import { isWatchedBy, partsOf } from "../../observe/watched";
 import type { Operator } from "../../operator/definition";
 import { isOutOfReach, isPlaceOfChildren } from "../../reconcile/completeness";
-import type { RememberedPlaces } from "../../write/sweep";
 
 /**
  * If a run waits for longer than this, it begins to watch its object, in milliseconds. After most updates the children are ready

@@ -17,9 +17,8 @@ const LONGEST_MESSAGE = 1024;
 export function resultOfReport(report: ReconcileReport): NodeResult {
   const { skipped, failure, kind } = report;
   const outputs = { parameters: outputsOf(report) };
-  if (skipped === "gone") {
+  if (skipped === "gone")
     return { phase: "Failed", message: `${kindAndName(kind, report)} does not exist`, outputs };
-  }
   return { phase: failure ? "Failed" : "Succeeded", message: describeRun(report), outputs };
 }
 

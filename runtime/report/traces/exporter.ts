@@ -30,7 +30,7 @@ export interface TraceExporterOptions {
   readonly firstPauseMs?: number;
 }
 
-/** So many spans wait at most: further ones are dropped. */
+/** The most spans that wait. Further ones are dropped. */
 export const MOST_WAITING = 2_048;
 const MOST_IN_A_REQUEST = 512;
 const DELAY_MS = 2_000;
@@ -42,7 +42,7 @@ const MOST_TRIES = 5;
 
 /**
  * Traces the runs of one operator: gives each its ids before it begins, and sends its spans when it has ended to a collector, by OTLP
- * over HTTP, beside the work.
+ * over HTTP, in the background.
  *
  * Guarantees, each with a test in tests/unit/traceExporter.test.ts:
  * - No call waits, and none throws, whatever the collector does.

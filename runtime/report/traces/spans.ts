@@ -23,10 +23,7 @@ export interface Span {
 }
 
 /** How long it took to write conditions, record and Events of a run, on the monotonic clock, in milliseconds. */
-export interface ReportTime {
-  readonly from: number;
-  readonly to: number;
-}
+export type ReportTime = Pick<Span, "from" | "to">;
 
 /** All facts about a run from which its trace is made. */
 export interface TracedRun {
@@ -189,8 +186,11 @@ function errorText(text: string): string {
   return clean(text, LONGEST_ERROR);
 }
 
-/** A run of an operator that has a pod for each run: one or more reconciles of an object. */
-export interface PodRun {
+/**
+ * A run of an operator that has a pod for each run: one or more reconciles of an object. `from` and `to`: when the engine began in the
+ * pod, and when the run ended, on the monotonic clock, in milliseconds.
+ */
+export interface PodRun extends ReportTime {
   readonly trace: TraceContext;
   readonly operator: string;
   /** The custom resource's kind. */
@@ -199,9 +199,6 @@ export interface PodRun {
   readonly run: string;
   /** When the Workflow was made, in milliseconds since 1970. Kubernetes notes whole seconds. Undefined if that is unknown. */
   readonly submittedAt: number | undefined;
-  /** When the engine began in the pod, and when the run ended, on the monotonic clock, in milliseconds. */
-  readonly from: number;
-  readonly to: number;
   /** Why it failed. Undefined if it did not. */
   readonly error: string | undefined;
 }
