@@ -1,13 +1,6 @@
 import { z } from "zod";
 import { isRecord } from "../../runtime/base/json";
-import {
-  elsewhereFinalizerOf,
-  finalizerOf,
-  finalizersOf,
-  identityOf,
-  orderFinalizerOf,
-  SKIP_FINALIZE_ANNOTATION,
-} from "../../runtime/base/names";
+import { finalizerOf, finalizersOf, identityOf, SKIP_FINALIZE_ANNOTATION } from "../../runtime/base/names";
 import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/base/objects";
 import { groupKind } from "../../runtime/base/resource";
 import { asTyped } from "../common/asTyped";
@@ -55,8 +48,8 @@ function reasonOf(finalizer: string, by: string, known: Known): Reason {
   if (unled && finalizersOf(unled.operator).includes(finalizer))
     return { waitsFor: `no runner of ${identityOf(unled.operator)} leads${unled.why}`, remedy: unled.remedy };
   const own = operators.find((each) => finalizerOf(each) === finalizer);
-  const isOfChildren = operators.some((each) => elsewhereFinalizerOf(each) === finalizer);
-  const isOfOrder = operators.some((each) => orderFinalizerOf(each) === finalizer);
+  const isOfChildren = operators.some((each) => finalizerOf(each, "elsewhere") === finalizer);
+  const isOfOrder = operators.some((each) => finalizerOf(each, "order") === finalizer);
   if (own || isOfChildren || isOfOrder) {
     const failure = failureOf(object);
     const because = failure ? `: ${failure.message.replace(/\.$/, "")}` : "";

@@ -134,19 +134,23 @@ export function fieldManagerOf(operator: OperatorIdentity): string {
   return `${MANAGER_PREFIX}${identityOf(operator)}`;
 }
 
-/** The finalizer on a custom resource whose handler must be asked before the object goes. */
-export function finalizerOf(operator: OperatorIdentity): string {
-  return `${DOMAIN}/${identityOf(operator)}`;
-}
+/** How the names of an operator's finalizers on custom resources begin, by what each finalizer means. */
+const FINALIZERS = {
+  /** The handler must be asked before the object goes. */
+  handler: "",
+  /** The object has children that no owner reference can cover. */
+  elsewhere: "elsewhere.",
+  /** The object's children are deleted in an order. */
+  order: "order.",
+};
+/** What a finalizer means. */
+export type FinalizerMeaning = keyof typeof FINALIZERS;
+/** All of them. */
+export const FINALIZER_MEANINGS = Object.keys(FINALIZERS) as FinalizerMeaning[];
 
-/** The finalizer on a custom resource that has children which no owner reference can cover. */
-export function elsewhereFinalizerOf(operator: OperatorIdentity): string {
-  return `elsewhere.${DOMAIN}/${identityOf(operator)}`;
-}
-
-/** The finalizer on a custom resource whose children are deleted in an order. */
-export function orderFinalizerOf(operator: OperatorIdentity): string {
-  return `order.${DOMAIN}/${identityOf(operator)}`;
+/** The finalizer of an operator with this meaning. */
+export function finalizerOf(operator: OperatorIdentity, meaning: FinalizerMeaning = "handler"): string {
+  return `${FINALIZERS[meaning]}${DOMAIN}/${identityOf(operator)}`;
 }
 
 /** The field manager with which an operator applies one of its finalizers: another one than {@link fieldManagerOf}. */
@@ -156,7 +160,7 @@ export function finalizerManagerOf(finalizer: string): string {
 
 /** The finalizers of an operator. */
 export function finalizersOf(operator: OperatorIdentity): string[] {
-  return [finalizerOf(operator), elsewhereFinalizerOf(operator), orderFinalizerOf(operator)];
+  return FINALIZER_MEANINGS.map((meaning) => finalizerOf(operator, meaning));
 }
 
 /**

@@ -222,7 +222,9 @@ export class Leadership {
       const from = this.clock.now();
       const ok = await this.tried(this.round());
       if (this.current?.hasEnded) this.lose();
-      this.standBy();
+      const { holder, seenHolder } = this;
+      this.seenHolder = holder;
+      if (holder !== undefined && holder !== seenHolder && !this.term) this.options.onStandby?.(holder);
       // A leader whose renewal failed has little time. A standby should soon take a lease that was freed.
       const often = !ok ? 15 : this.current ? 6 : 12;
       const waitMs = this.untilNext(from, (this.leaseMs / often) * (0.8 + Math.random() * 0.4));
@@ -234,12 +236,6 @@ export class Leadership {
   /** The time until the next round, in milliseconds. A round that took long counts: the time of the term runs from its beginning. */
   private untilNext(from: number, roundMs: number): number {
     return Math.max(0, from + roundMs - this.clock.now());
-  }
-
-  private standBy(): void {
-    const { holder, seenHolder } = this;
-    this.seenHolder = holder;
-    if (holder !== undefined && holder !== seenHolder && !this.term) this.options.onStandby?.(holder);
   }
 
   /** Renews the lease, takes it, or only looks at it. */

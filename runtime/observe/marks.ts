@@ -113,12 +113,6 @@ function levelOf({ metadata: { labels, annotations } }: Manifest): number {
   return Number.isSafeInteger(level) && level > 1 ? level : 1;
 }
 
-/** The annotation that tells the level of an object's children. None for the first level, which the other marks tell. */
-function levelAnnotation(object: KubernetesObject): Record<string, string> {
-  const level = levelOf(object);
-  return level === 0 ? {} : { [LEVEL_ANNOTATION]: String(level + 1) };
-}
-
 /** Why an object gets no children: operators seem to create each other's objects, without end. */
 export function whyTooDeep(object: KubernetesObject): ReconcileFailure | undefined {
   if (levelOf(object) < MOST_LEVELS) return undefined;
@@ -240,7 +234,10 @@ export function ownedManifest(
   const applied = appliedMarks(answered);
   const marks = marksOf(object, namespace, identity, isController);
   metadata.labels = { ...applied.labels, ...marks.labels };
-  metadata.annotations = { ...applied.annotations, ...marks.annotations, ...levelAnnotation(object) };
+  metadata.annotations = { ...applied.annotations, ...marks.annotations };
+  const level = levelOf(object);
+  // The other marks tell the first level.
+  if (level > 0) metadata.annotations[LEVEL_ANNOTATION] = String(level + 1);
   if (Object.keys(metadata.annotations).length === 0) delete metadata.annotations;
   if (marks.ownerReferences) metadata.ownerReferences = marks.ownerReferences;
   return { ...content, metadata };

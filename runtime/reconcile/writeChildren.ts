@@ -54,6 +54,50 @@ export function writeChildren(
   return new Writing(options, object, desired, memory, scope).run();
 }
 
+/**
+ * Deletes the children of a deleted object with this name. If their owner was deleted and created again while the garbage
+ * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
+ * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34). Where a kind or a namespace went,
+ * nobody says whether the child went with it: that child waits until it is followed again.
+ * @param changes gets each deletion when it is done
+ */
+export async function deletePredecessors(
+  { children, writer, isFollowed }: Pick<WritingOptions, "children" | "writer" | "isFollowed">,
+  { metadata }: KubernetesObject,
+  scope: ChildrenScope,
+  changes: ChildChange[],
+): Promise<void> {
+  const left = children.ofPredecessors(metadata).filter((child) => !child.deleting && isFollowed(child));
+  if (left.length === 0) return;
+  // The object that we hold may itself be the deleted one.
+  await scope.confirmOwner();
+  const deleting = left.map((child) => deleteOne(scope, child, () => writer.deleteOrphan(child, scope)));
+  await allOf(deleting, changes);
+}
+
+/**
+ * Notes every change, then throws the first error. The reconcile must not end before that: another one of the object would begin
+ * while requests are still on their way.
+ */
+async function allOf(
+  writing: readonly Promise<ChildChange | undefined>[],
+  changes: ChildChange[],
+): Promise<void> {
+  let failed: PromiseRejectedResult | undefined;
+  for (const result of await Promise.allSettled(writing))
+    if (result.status === "rejected") failed ??= result;
+    else if (result.value) changes.push(result.value);
+  if (failed) throw failed.reason;
+}
+
+function deleteOne(
+  { timeline }: ChildrenScope,
+  { resource: { apiVersion, kind }, namespace, name }: Child,
+  deletion: () => Promise<ChildChange | undefined>,
+) {
+  return timeline.step("child", deletion, undefined, { apiVersion, kind, namespace, name });
+}
+
 /** One write of the children of one object, and how far it has come. */
 class Writing {
   private readonly changes: ChildChange[] = [];
@@ -73,7 +117,7 @@ class Writing {
   async run(): Promise<Written> {
     let failure: Written["failure"];
     try {
-      await this.deletePredecessors();
+      await deletePredecessors(this.options, this.object, this.scope, this.changes);
       await this.applyInOrder();
       await this.prune();
       if (this.memory.kinds.length > 0) await this.deleteUndeclared();
@@ -100,7 +144,8 @@ class Writing {
       const groups = inApplyOrder(free);
       for (const group of groups) {
         const isLast = group === groups.at(-1);
-        await this.all(group.map((child) => this.applyOne(child, isLast)));
+        const applying = group.map((child) => this.applyOne(child, isLast));
+        await allOf(applying, this.changes);
       }
       for (const child of free)
         if (child.isAwaited && (await this.isReady(child))) ready.set(childKey(child), contentOf(child));
@@ -144,18 +189,6 @@ class Writing {
   }
 
   /**
-   * Notes every change, then throws the first error. The reconcile must not end before that: another one of the object would begin
-   * while requests are still on their way.
-   */
-  private async all(changes: readonly Promise<ChildChange | undefined>[]): Promise<void> {
-    let failed: PromiseRejectedResult | undefined;
-    for (const result of await Promise.allSettled(changes))
-      if (result.status === "rejected") failed ??= result;
-      else if (result.value) this.changes.push(result.value);
-    if (failed) throw failed.reason;
-  }
-
-  /**
    * Whether a child that was just applied is ready. A child that is not created again was ready before it went, or never will be.
    */
   private async isReady(child: DesiredChild): Promise<boolean> {
@@ -163,22 +196,6 @@ class Writing {
     const known = writer.known(child);
     const object = known && (await store.readChild(known));
     return object ? store.whyNotReady(object) === undefined : wasReady(this.memory, child);
-  }
-
-  /**
-   * Deletes the children of a deleted object with this name. If their owner was deleted and created again while the garbage
-   * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
-   * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34). Where a kind or a namespace went,
-   * nobody says whether the child went with it: that child waits until it is followed again.
-   */
-  private async deletePredecessors(): Promise<void> {
-    const { children: store, writer, isFollowed } = this.options;
-    const { object, scope } = this;
-    const left = store.ofPredecessors(object.metadata).filter(isFollowed);
-    if (left.length === 0) return;
-    // The object that we hold may itself be the deleted one.
-    await scope.confirmOwner();
-    await this.all(left.map((child) => this.deleteOne(child, () => writer.deleteOrphan(child, scope))));
   }
 
   /** The children that are no longer wanted, with those that are being deleted. */
@@ -219,15 +236,10 @@ class Writing {
       (next, unwanted) => {
         const isAwaited = heldUp(unwanted).length > 0;
         const remove = (child: Child) => writer.delete(child, scope, isAwaited && isOrdered(child));
-        return this.all(next.map((child) => this.deleteOne(child, () => remove(child)).catch(ifRace)));
+        const removing = next.map((child) => deleteOne(scope, child, () => remove(child)).catch(ifRace));
+        return allOf(removing, this.changes);
       },
     );
-  }
-
-  private deleteOne(child: Child, deletion: () => Promise<ChildChange | undefined>) {
-    const { resource, namespace, name } = child;
-    const { apiVersion, kind } = resource;
-    return this.scope.timeline.step("child", deletion, undefined, { apiVersion, kind, namespace, name });
   }
 
   /** Deletes the children of kinds that are no longer declared. */

@@ -313,15 +313,14 @@ function statements(verdict: Verdict): Statement[] {
         state("Reconciling", "True", "ChildrenNotReady", verdict.message),
         state("Stalled", "False", "Progressing", NOTHING_IN_THE_WAY),
       ];
-    case "finalizing":
+    case "finalizing": {
+      const { message = "the object is being deleted and its handler cleans up" } = verdict;
       return [
-        state(
-          ...(["Ready", "False", "Finalizing"] as const),
-          verdict.message ?? "the object is being deleted and its handler cleans up",
-        ),
+        state("Ready", "False", "Finalizing", message),
         state("Reconciling", "True", "Finalizing", verdict.message ?? "the handler has not finished yet"),
         state("Stalled", "False", "Progressing", NOTHING_IN_THE_WAY),
       ];
+    }
     case "awaiting": {
       const message = `the pod of Workflow ${verdict.run} has not begun${verdict.message && `: ${verdict.message}`}`;
       return [state("Reconciling", "True", "AwaitingPod", message)];

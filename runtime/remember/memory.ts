@@ -194,7 +194,9 @@ export function remembered(memory: Memory): JsonObject {
     ...(Object.keys(readyOnce).length > 0 && {
       readyOnce: Object.fromEntries(Object.entries(readyOnce).sort()),
     }),
-    ...(Object.keys(schedules).length > 0 && { schedules: textual(schedules) }),
+    ...(Object.keys(schedules).length > 0 && {
+      schedules: Object.fromEntries(Object.entries(schedules).sort()) as unknown as JsonObject,
+    }),
     ...(reportedEvents.length > 0 && { reportedEvents: [...reportedEvents] }),
     ...footprintIn(memory),
     ...(state !== undefined && { state }),
@@ -250,10 +252,4 @@ function schedulesIn(value: Record<string, unknown>): Record<string, ScheduleMem
     return typeof at === "string" && typeof of === "string" ? [[name, { at, of }]] : [];
   });
   return Object.fromEntries(entries);
-}
-
-/** The schedules as JSON, in the order of their names. */
-function textual(schedules: Readonly<Record<string, ScheduleMemory>>): JsonObject {
-  const entries = Object.entries(schedules).sort();
-  return Object.fromEntries(entries.map(([name, { at, of }]) => [name, { at, of }]));
 }

@@ -3,11 +3,11 @@ import { ObjectGoneError, ReconcileFailure, type WarningReason } from "../base/f
 import {
   allIdentitiesOf,
   DOMAIN,
-  elsewhereFinalizerOf,
+  FINALIZER_MEANINGS,
+  type FinalizerMeaning,
   finalizerManagerOf,
   finalizerOf,
   type OperatorNames,
-  orderFinalizerOf,
 } from "../base/names";
 import type { KubernetesObject } from "../base/objects";
 import type { Resource } from "../base/resource";
@@ -15,11 +15,6 @@ import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client"
 import { Conflicts, isApiError, isMisfit, PersistentConflictError } from "../kubernetes/errors";
 
 const MOST_TRIES = 10;
-
-/** The name of an operator's finalizer of each meaning: see {@link Finalizers}. */
-const FINALIZERS = { handler: finalizerOf, elsewhere: elsewhereFinalizerOf, order: orderFinalizerOf };
-type FinalizerMeaning = keyof typeof FINALIZERS;
-const MEANINGS = Object.keys(FINALIZERS) as FinalizerMeaning[];
 
 /**
  * The finalizers of one operator on its custom resources. One means that the handler must be asked before the object goes, one that
@@ -47,8 +42,8 @@ export class Finalizers {
 
   /** Our finalizers, those of former names too. @param meaning of them. @default all */
   private ours(meaning?: FinalizerMeaning): readonly string[] {
-    const meant = meaning ? [meaning] : MEANINGS;
-    return allIdentitiesOf(this.operator).flatMap((each) => meant.map((one) => FINALIZERS[one](each)));
+    const meant = meaning ? [meaning] : FINALIZER_MEANINGS;
+    return allIdentitiesOf(this.operator).flatMap((each) => meant.map((one) => finalizerOf(each, one)));
   }
 
   /**
@@ -80,8 +75,8 @@ export class Finalizers {
     wanted: Readonly<Record<FinalizerMeaning, boolean>>,
   ): Promise<KubernetesObject> {
     const there = finalizersOf(object);
-    const needed = MEANINGS.filter((each) => wanted[each] || this.areOn(object, each)).map((each) =>
-      FINALIZERS[each](this.operator),
+    const needed = FINALIZER_MEANINGS.filter((each) => wanted[each] || this.areOn(object, each)).map((each) =>
+      finalizerOf(this.operator, each),
     );
     let current = object;
     for (const finalizer of needed)

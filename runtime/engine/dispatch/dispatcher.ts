@@ -22,7 +22,6 @@ import { isCausedBy } from "../../base/turn";
 import { applyEntry } from "../../fields/managedFields";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
-import type { Child } from "../../observe/childStore";
 import type { Emit } from "../../observe/news";
 import { hasElsewhere } from "../../observe/ownership";
 import { notSyncedError } from "../../reconcile/completeness";
@@ -38,6 +37,7 @@ import {
   Run,
   whyEnded,
 } from "../../reconcile/run";
+import { deletePredecessors } from "../../reconcile/writeChildren";
 import { isWaitingReason } from "../../remember/composeStatus";
 import { conditionsOfObject } from "../../remember/memoryKind";
 import { instanceLabel, RUN_PARAMETERS, WORKFLOWS, workflowTemplateOf } from "../../report/workflows";
@@ -228,7 +228,11 @@ export class Dispatcher {
     }
     if (this.saysStuck(key, its, now, look)) return;
     if (isCausedBy(context.arrival, "child")) its.isChildNews = true;
-    await this.deletePredecessors(object, look);
+    // Each object of others that is gone is cleared up after by itself.
+    if (!operator.watch && deletionTimestamp === undefined) {
+      const { isFollowed = () => true } = options;
+      await deletePredecessors({ ...options, isFollowed }, object, look, look.changes);
+    }
     await this.dispatch(object, left, its, look);
   }
 
@@ -278,20 +282,6 @@ export class Dispatcher {
     return failure !== undefined;
   }
 
-  /** Deletes the children of a deleted object with this name, as `writeChildren` does. */
-  private async deletePredecessors({ metadata }: KubernetesObject, look: Run): Promise<void> {
-    const { children, writer, operator, isFollowed = () => true } = this.options;
-    // Each object of others that is gone is cleared up after by itself.
-    if (operator.watch || metadata.deletionTimestamp !== undefined) return;
-    const isLeft = (child: Child) => !child.deleting && isFollowed(child);
-    const left = children.ofPredecessors(metadata).filter(isLeft);
-    if (left.length === 0) return;
-    // The object that we hold may itself be the deleted one.
-    await look.confirmOwner();
-    const deleted = await Promise.all(left.map((child) => writer.deleteOrphan(child, look)));
-    look.changes.push(...deleted.filter((change) => change !== undefined));
-  }
-
   /** Begins a run if the object needs one and there is a place for it. */
   private async dispatch(
     object: KubernetesObject,
@@ -330,7 +320,10 @@ export class Dispatcher {
       return look.skip("waits for its stage");
     }
     look.nextLook = this.needs.nextLook(object, left.memory, now);
-    const pauseMs = need === undefined ? this.restOf(its, now) : this.pauseBefore(object, its, need, now);
+    // A child of the object has reported, and nothing else has happened: the object gets a run at its resync. 0: it gets none.
+    const resyncAt = (last?.at ?? this.since ?? now) + this.options.operator.resyncSeconds * 1000;
+    const restMs = isChildNews ? resyncAt - now : 0;
+    const pauseMs = need === undefined ? restMs : this.pauseBefore(object, its, need, now);
     const key = keyOf(metadata);
     if (need !== undefined && pauseMs <= 0) {
       await this.places.take(key, need, () => this.create(object, its, need, look.client));
@@ -352,13 +345,6 @@ export class Dispatcher {
       };
     const isFailing = ready?.status !== "True" && ready && !isWaitingReason(ready.reason);
     return { isReady: ready?.status === "True", ...(isFailing && { failure: ready }) };
-  }
-
-  /** How long it is until an object of which only a child has reported gets a run. 0: never. */
-  private restOf({ isChildNews, last }: ObjectRuns, now: number): number {
-    const { operator } = this.options;
-    if (!isChildNews) return 0;
-    return (last?.at ?? this.since ?? now) + operator.resyncSeconds * 1000 - now;
   }
 
   /** How long an object that needs a run waits for it, in milliseconds. */

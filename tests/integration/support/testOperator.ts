@@ -8,7 +8,6 @@ import { runnerNameOf } from "../../../components/manifests/names";
 import type { OperatorDefinition } from "../../../definition/schema";
 import {
   CHILD_OF_LABEL,
-  elsewhereFinalizerOf,
   fieldManagerOf,
   finalizerOf,
   identityOf,
@@ -163,7 +162,7 @@ export class TestOperator {
 
   /** What it puts on objects that have children where no owner reference reaches. */
   get elsewhereFinalizer(): string {
-    return elsewhereFinalizerOf(this.operator);
+    return finalizerOf(this.operator, "elsewhere");
   }
 
   /** The labels that every child of it bears. */

@@ -1,4 +1,4 @@
-import { elsewhereFinalizerOf, finalizerOf, orderFinalizerOf } from "../../../runtime/base/names";
+import { finalizerOf } from "../../../runtime/base/names";
 import type { KubernetesObject, ObjectMeta } from "../../../runtime/base/objects";
 import type { Resource } from "../../../runtime/base/resource";
 import type { TraceContext } from "../../../runtime/base/traceContext";
@@ -29,9 +29,9 @@ const NAME = { namespace: "shop", name: "widget" };
 /** The finalizer for the handler. */
 export const FINALIZER = finalizerOf(IDENTITY);
 /** The finalizer for children that no owner reference covers. */
-export const ELSEWHERE = elsewhereFinalizerOf(IDENTITY);
+export const ELSEWHERE = finalizerOf(IDENTITY, "elsewhere");
 /** The finalizer for children that are deleted in an order. */
-export const ORDER = orderFinalizerOf(IDENTITY);
+export const ORDER = finalizerOf(IDENTITY, "order");
 /** A time of deletion. */
 export const DELETED = "2026-01-01T00:00:00Z";
 /** Options with an operator that finalizes. */
