@@ -1,5 +1,5 @@
 // What a run means that has ended.
-import { ReconcileFailure } from "../../base/failure";
+import { ReconcileFailure, UNREPORTED_RUN_REASONS } from "../../base/failure";
 import { ENGINE_CONDITIONS } from "../../base/names";
 import type { KubernetesObject, ObjectName } from "../../base/objects";
 import { BACKOFF, type History, type WorkResult, waitAfter } from "../../base/turn";
@@ -48,13 +48,7 @@ export interface LastRun {
 }
 
 /** The reasons of conditions that a dispatcher states. A run states others. */
-const OF_DISPATCHER: readonly string[] = [
-  "AwaitingPod",
-  "RunFailed",
-  "RunOverdue",
-  "RunStopped",
-  "RunSuspended",
-];
+const OF_DISPATCHER = [...UNREPORTED_RUN_REASONS, "AwaitingPod", "RunStopped"];
 /** How many failed runs of an object are kept. */
 const FAILED_KEPT = 3;
 /** How often the state of a run is looked at that changes by time alone, in milliseconds. */
