@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
-import type { RolloutPolicy } from "../../runtime/operator/definition";
 import { type RolloutState, resumedText, rolloutStateIn, rolloutText } from "../../runtime/engine/rollout";
+import type { RolloutPolicy } from "../../runtime/operator/definition";
 import { Crash, Late } from "../../tools/chaos/kills/inProcess";
 import { type Handler, THINGS } from "../../tools/chaos/kills/scenarios";
 import { NetWorld } from "./support/net/netWorld";

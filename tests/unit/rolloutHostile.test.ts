@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../runtime/base/objects";
+import { type RolloutState, rolloutStateIn } from "../../runtime/engine/rollout";
 import type { RolloutPolicy } from "../../runtime/operator/definition";
 import { isByUser } from "../../runtime/reconcile/rolloutGate";
-import { type RolloutState, rolloutStateIn } from "../../runtime/when/rollout";
 import { WorkQueue } from "../../runtime/when/workQueue";
 import { type Handler, THINGS } from "../../tools/chaos/kills/scenarios";
 import type { MemoryAnswer } from "./support/net/memoryApi";

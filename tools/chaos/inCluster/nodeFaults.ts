@@ -28,7 +28,7 @@ export const NODE_FAULTS = [
   "watches: expired by compaction",
 ] as const;
 
-/** Longer than a runner's lease holds (runtime/programs/podSettings.ts). */
+/** Longer than a runner's lease holds (runtime/programs/pod.ts). */
 const LONGER_THAN_A_LEASE_MS = 17_000;
 
 /** The possible faults. */
