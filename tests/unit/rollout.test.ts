@@ -195,7 +195,7 @@ describe("a staged roll-out", () => {
       // A user who tries one value after another.
       [1, true, false],
     ] as const) {
-      const scene = new Scene(objectsOf(1), { ...LIMITS, pauseSeconds: 3_600 });
+      const scene = new Scene(objectsOf(1), { ...POLICY, pauseSeconds: 3_600 });
       scene.begin("one");
       for (let time = 0; time < 30; time++) {
         scene.pass(everySeconds);
