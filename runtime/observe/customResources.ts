@@ -14,7 +14,7 @@ import type { Emit } from "./news";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";
 import type { StoredObject } from "./storedObject";
-import { isHandled, type ObjectFacts, objectFactsOf, type WatchedObjects } from "./watched";
+import { isHandled, type MemoryFacts, type ObjectFacts, objectFactsOf, type WatchedObjects } from "./watched";
 
 /** Which objects are known, by their uids. */
 export type KnownUids = Pick<CustomResources, "hasUid" | "removedAt">;
@@ -247,7 +247,7 @@ export class CustomResources {
     });
   }
 
-  private memoryFactsOf(object: KubernetesObject): Pick<ObjectFacts, "memory" | "isEmptied"> {
+  private memoryFactsOf(object: KubernetesObject): MemoryFacts {
     const memory = this.options.memoryIn?.(object);
     if (memory) {
       const text = writeJson(memory);

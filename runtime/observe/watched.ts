@@ -81,6 +81,9 @@ export interface ObjectFacts {
   readonly madeOf?: readonly string[] | undefined;
 }
 
+/** What is known of the engine's memory in the status. */
+export type MemoryFacts = Pick<ObjectFacts, "memory" | "isEmptied">;
+
 /** One for all objects that have none of ours. */
 const NO_FINALIZERS: readonly string[] = [];
 
@@ -93,7 +96,7 @@ export function objectFactsOf(
   object: KubernetesObject,
   watched: WatchedObjects | undefined,
   ours: readonly string[],
-  { memory, isEmptied }: Pick<ObjectFacts, "memory" | "isEmptied">,
+  { memory, isEmptied }: MemoryFacts,
 ): ObjectFacts {
   const { generation, deletionTimestamp, labels = {} } = object.metadata;
   const its = object.metadata.finalizers?.filter((finalizer) => ours.includes(finalizer)) ?? [];

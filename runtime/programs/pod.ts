@@ -145,8 +145,11 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   return given === undefined ? IN_A_POD : { ...IN_A_POD, ...(JSON.parse(given) as Partial<PodSettings>) };
 }
 
+/** Where the parts of the pod are. */
+export type PodRoot = Pick<PodSettings, "root">;
+
 /** The path of a part of the pod. */
-export function pathOf({ root }: Pick<PodSettings, "root">, what: keyof typeof POD_LAYOUT): string {
+export function pathOf({ root }: PodRoot, what: keyof typeof POD_LAYOUT): string {
   return root + POD_LAYOUT[what];
 }
 

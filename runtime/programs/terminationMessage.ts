@@ -4,9 +4,7 @@ import type { ReconcileReport } from "../reconcile/report";
 import { endOfLog } from "../report/recordedRun";
 import { timingText } from "../report/traces/spans";
 import { HANDLER_EXIT_CODE, TERMINATION_LOG, TIMINGS_FILE } from "./layout";
-import type { PodSettings } from "./pod";
-
-type PodRoot = Pick<PodSettings, "root">;
+import type { PodRoot } from "./pod";
 
 /**
  * Writes why this container ends. `kubectl describe pod` shows the text, and Argo makes it the message of the node and of the

@@ -62,7 +62,7 @@ export function writeChildren(
  * @param changes gets each deletion when it is done
  */
 export async function deletePredecessors(
-  { children, writer, isFollowed }: Pick<WritingOptions, "children" | "writer" | "isFollowed">,
+  { children, writer, isFollowed }: Omit<WritingOptions, "sweep" | "remember">,
   { metadata }: KubernetesObject,
   scope: ChildrenScope,
   changes: ChildChange[],

@@ -34,8 +34,9 @@ import {
 import { type Memories, type Memory, memoryIn, memoryOf, writtenMemory } from "./memory";
 
 /** Custom resources of our own, as they are known. */
-type RememberedObjects = Pick<CustomResources, "read" | "learn" | "invalidate"> &
-  Partial<Pick<CustomResources, "lastMemoryOf">>;
+type RememberedObjects = Pick<CustomResources, "read" | "learn" | "invalidate"> & {
+  readonly lastMemoryOf?: CustomResources["lastMemoryOf"];
+};
 
 /**
  * The memories of custom resources of our own, in their status. Reconciles write fields and memory, and verdicts are written beside

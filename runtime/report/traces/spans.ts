@@ -8,22 +8,22 @@ import type { ReconcileTiming, Step, StepChild } from "../../reconcile/timeline"
 /** The value of an attribute of a span. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A span of a trace. */
-export interface Span {
+/** How long it took to write conditions, record and Events of a run, on the monotonic clock, in milliseconds. */
+export interface ReportTime {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A span of a trace. Its times are in milliseconds since 1970. */
+export interface Span extends ReportTime {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentId?: string | undefined;
   readonly name: string;
-  /** In milliseconds since 1970. */
-  readonly from: number;
-  readonly to: number;
   readonly attributes: Attributes;
   /** Why it failed. Undefined if it did not. */
   readonly error?: string | undefined;
 }
-
-/** How long it took to write conditions, record and Events of a run, on the monotonic clock, in milliseconds. */
-export type ReportTime = Pick<Span, "from" | "to">;
 
 /** All facts about a run from which its trace is made. */
 export interface TracedRun {
