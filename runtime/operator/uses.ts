@@ -132,7 +132,9 @@ export function isSelected(
 export function selectorOf(reference: LabelReference): string | undefined {
   if (isEmpty(reference)) return undefined;
   return Object.entries(reference.labels)
-    .map(([label, values]) => `${label} in (${values.join(",")})`)
+    .map(([label, values]) =>
+      values.length === 1 ? `${label}=${values[0]}` : `${label} in (${values.join(",")})`,
+    )
     .join(",");
 }
 
