@@ -92,7 +92,8 @@ export class StagedRollout implements RolloutGate {
     if (this.stages.heed(leadership().rollout)) notice("the roll-out is resumed");
     this.stages.tick();
     void this.keep();
-    this.timer = setTimeout(() => this.tick(), TICK_MS).unref();
+    this.timer = setTimeout(() => this.tick(), TICK_MS);
+    this.timer.unref?.();
   }
 
   /** Begins the roll-out of the program if it is a new one. */
