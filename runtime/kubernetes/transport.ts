@@ -160,8 +160,9 @@ export class HttpTransport {
     };
     try {
       const response = await this.exchange(request, ANSWER_TIMEOUT_MS, agent, leave);
-      const late = new Error(`the answer has not ended within ${ANSWER_TIMEOUT_MS / 1000} s`);
-      const timer = setTimeout(() => response.destroy(late), ANSWER_TIMEOUT_MS);
+      const late = () =>
+        response.destroy(new Error(`the answer has not ended within ${ANSWER_TIMEOUT_MS / 1000} s`));
+      const timer = setTimeout(late, ANSWER_TIMEOUT_MS);
       const reading = readAll(response, request).finally(() => clearTimeout(timer));
       const text = await reading.catch((error: Error) => {
         if (error instanceof AnswerTooLongError) {
