@@ -270,12 +270,13 @@ export function jsonOf(object: object): string | undefined {
  * the work on all others.
  */
 export function fingerprint(value: unknown): string {
+  return textFingerprint(canonicalJson(value ?? null));
+}
+
+/** The same of a text. It takes a third of the time. */
+export function textFingerprint(text: string): string {
   // A slice of the text would keep the whole text in memory.
-  return Buffer.from(hash("sha256", canonicalJson(value ?? null), "base64url"), "latin1").toString(
-    "latin1",
-    0,
-    22,
-  );
+  return Buffer.from(hash("sha256", text, "base64url"), "latin1").toString("latin1", 0, 22);
 }
 
 /** A fingerprint of only lower-case letters and digits, for a part of an object's name. */

@@ -1,5 +1,5 @@
 import { monotonicNow } from "../base/clock";
-import { fingerprint } from "../base/json";
+import { fingerprint, jsonOf, textFingerprint } from "../base/json";
 import { Recent } from "../base/limits";
 import { fieldManagerOf, formerManagersOf, type OperatorNames } from "../base/names";
 import { formatName, type JsonObject, type KubernetesObject, type Manifest } from "../base/objects";
@@ -127,8 +127,8 @@ export class AppliedManifests {
   /** A fingerprint of the fields that we own in an object, with their values. */
   ownedIn(object: KubernetesObject): string {
     const entry = applyEntry(object, this.fieldManager);
-    // The API server always writes the names of fields in one order, so their text tells whether they are the same.
-    return fingerprint([JSON.stringify(entry?.fieldsV1), ownedValues(object, entry)]);
+    // The API server always writes fields in one order, so their text tells whether they are the same.
+    return textFingerprint(jsonOf([entry?.fieldsV1, ownedValues(object, entry)]) ?? "");
   }
 
   /** The manifest was applied to the child. @param owned as {@link ownedIn} gives it right afterwards */

@@ -12,7 +12,7 @@ import {
   ReadyWhenGone,
   type Wanted,
 } from "./childRecords";
-import { followedBy, isMarked, managersOf, marksOf } from "./marks";
+import { followedBy, hasMarks, managersOf, marksOf } from "./marks";
 import type { Emit } from "./news";
 import { type Owner, ownerOfAnotherKind, provenOwner } from "./ownership";
 import { readinessOf, type WhyNotReady } from "./readiness";
@@ -254,13 +254,12 @@ export class ChildStore extends ChildrenByOwner<Child> {
 
   private factsOf(object: KubernetesObject, owner: Owner): ChildFacts {
     const { apiVersion, kind } = this.ownerKind;
-    const { name, namespace } = object.metadata;
+    const { namespace } = object.metadata;
     const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identityOf(this.operator));
-    const marked = { apiVersion, kind, metadata: { name, ...marks } };
     return {
       owner,
       owned: this.applied.ownedIn(object),
-      isMarked: isMarked(object, marked),
+      isMarked: hasMarks(object, marks),
       follows: followedBy(object),
       isReady: this.whyNotReady(object) === undefined,
     };

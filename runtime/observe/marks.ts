@@ -51,6 +51,9 @@ export function childSelectorOf(operator: OperatorNames): string {
   return `${CHILD_OF_LABEL} in (${allIdentitiesOf(operator).map(identityOf).join(",")})`;
 }
 
+/** What marks a child as its owner's. */
+type Marks = Pick<ObjectMeta, "labels" | "annotations" | "ownerReferences">;
+
 /** The part of a child's manifest that marks it as its owner's: the owner reference, and our labels and annotations. */
 export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
   const { name, namespace, labels, annotations, ownerReferences } = metadata;
@@ -73,8 +76,13 @@ export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
  * Whether an object has all marks of its owner, as they were applied. An owner reference in another version of the owner's kind is
  * not: if the cluster stops serving that version, Kubernetes' garbage collector can no longer find out what has become of the owner.
  */
-export function isMarked({ metadata }: KubernetesObject, manifest: Manifest): boolean {
-  const { labels = {}, annotations = {}, ownerReferences = [] } = marksIn(manifest).metadata;
+export function isMarked(object: KubernetesObject, manifest: Manifest): boolean {
+  return hasMarks(object, marksIn(manifest).metadata);
+}
+
+/** Whether an object has these marks: see {@link isMarked}. */
+export function hasMarks({ metadata }: KubernetesObject, marks: Marks): boolean {
+  const { labels = {}, annotations = {}, ownerReferences = [] } = marks;
   return (
     Object.entries(labels).every(([key, value]) => metadata.labels?.[key] === value) &&
     Object.entries(annotations).every(([key, value]) => metadata.annotations?.[key] === value) &&
@@ -254,7 +262,7 @@ export function marksOf(
   childNamespace: string | undefined,
   identity: string,
   isController = true,
-): Pick<ObjectMeta, "labels" | "annotations" | "ownerReferences"> {
+): Marks {
   const { apiVersion, kind } = object;
   const { name, uid } = object.metadata;
   const labels = {

@@ -135,13 +135,13 @@ function shared(status: ObservedStatus, generation: number | undefined): string 
 /** The fields of a status that have the expected types. A kind may use these names for something else. */
 function statusOf({ status }: Manifest): ObservedStatus {
   const given = isRecord(status) ? status : {};
-  const counts = COUNTS.flatMap((count) => (typeof given[count] === "number" ? [[count, given[count]]] : []));
   const { phase } = given;
-  return {
-    ...Object.fromEntries(counts),
+  const observed: ObservedStatus = {
     ...(typeof phase === "string" && { phase }),
     conditions: conditionsIn(given),
   };
+  for (const count of COUNTS) if (typeof given[count] === "number") observed[count] = given[count];
+  return observed;
 }
 
 function replicas(child: Manifest, status: ObservedStatus): string | undefined {
