@@ -139,7 +139,7 @@ export function keyTwiceIn(text: string): string | undefined {
       latest = text.slice(at, end);
       at = end - 1;
     } else if (character === ":") {
-      const key: string = JSON.parse(latest);
+      const key: string = latest.includes("\\") ? JSON.parse(latest) : latest.slice(1, -1);
       if (open.at(-1)?.has(key)) return key;
       open.at(-1)?.add(key);
     }
@@ -245,8 +245,8 @@ export function loneSurrogateIn(value: unknown, path: string): string | undefine
   if (typeof value !== "object" || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
     if (HALF_CHARACTER.test(key)) return path;
-    const found = loneSurrogateIn(inner, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`);
-    if (found !== undefined) return found;
+    const found = loneSurrogateIn(inner, "");
+    if (found !== undefined) return `${path}${Array.isArray(value) ? `[${key}]` : `.${key}`}${found}`;
   }
   return undefined;
 }
