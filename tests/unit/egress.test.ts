@@ -154,7 +154,7 @@ describe("egress", function () {
       /podLabels\.app is "a b", which cannot be/,
     ],
     [{ namespace: "shop", podLabels: { "a b": "c" }, ports: [443] }, /podLabels.* not the name of a label/],
-    [{ cidr: "fe80::1%eth0/64", ports: [443] }, /cidr .*which is no range/],
+    [{ cidr: "fe80::1%eth0/64", ports: [443] }, /cidr .*which is not a range/],
   ];
   for (const [destination, problem] of refused) {
     it(`refuses ${JSON.stringify(destination)}, and says what to write`, () => {
