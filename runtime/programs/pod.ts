@@ -146,7 +146,9 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
 }
 
 /** Where the parts of the pod are. */
-export type PodRoot = Pick<PodSettings, "root">;
+export interface PodRoot {
+  readonly root: string;
+}
 
 /** The path of a part of the pod. */
 export function pathOf({ root }: PodRoot, what: keyof typeof POD_LAYOUT): string {
