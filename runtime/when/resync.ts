@@ -146,12 +146,13 @@ export class Pace {
     this.begun = { active, idle, at: this.now() };
   }
 
-  /** When to ask again whether the next piece may begin, in milliseconds from now. 0: it may begin. */
+  /** When to ask again whether the next piece may begin, in whole milliseconds from now. 0: it may begin. */
   get waitMs(): number {
     const { active, idle } = this.load();
     const leftMs = LONGEST_WAIT_MS - (this.now() - this.begun.at);
     if (leftMs <= 0) return 0;
     const restMs = ((active - this.begun.active) * (1 - SHARE)) / SHARE - (idle - this.begun.idle);
-    return Math.min(leftMs, Math.max(restMs, this.waiting() > 0 ? ASK_AGAIN_MS : 0));
+    // A timer of less than a millisecond may be due before any time has passed.
+    return Math.ceil(Math.min(leftMs, Math.max(restMs, this.waiting() > 0 ? ASK_AGAIN_MS : 0)));
   }
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import fc from "fast-check";
 import { Pace, Resync } from "../../runtime/when/resync";
 import { eventually } from "../support/eventually";
 
@@ -175,5 +176,28 @@ describe("Resync", () => {
     listing.end();
     await passUntil(2 * PERIOD_MS);
     assert.deepEqual(taken(), []);
+  });
+});
+
+describe("Pace", () => {
+  it("waits for whole milliseconds, whatever the clocks say, so that each wait takes time", () => {
+    const times = fc.record({
+      active: fc.double({ min: 0, max: 1e6, noNaN: true }),
+      idle: fc.double({ min: 0, max: 1e6, noNaN: true }),
+      now: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(times, times, fc.nat(2), (begun, later, waiting) => {
+        let at = begun;
+        const pace = new Pace(
+          () => waiting,
+          () => at,
+          () => at.now,
+        );
+        pace.begin();
+        at = later;
+        assert.ok(Number.isInteger(pace.waitMs), `${pace.waitMs}`);
+      }),
+    );
   });
 });
