@@ -1,7 +1,7 @@
 // What the CLI needs from the engine.
 /**
- * Everything of the engine that cli/ needs, besides its vocabulary in base/. Only cli/local/runOperator.ts imports the engine itself,
- * which takes longest to load.
+ * Everything of the engine that cli/ needs, in addition to its vocabulary in base/. Only cli/local/runOperator.ts imports the
+ * engine itself, which takes longest to load.
  */
 
 export { programFingerprint } from "./engine/dispatch/footprint";

@@ -1,6 +1,6 @@
 import { setTimeout as setTimeoutPromise } from "node:timers/promises";
 
-/** The time of the machine's monotonic clock, in milliseconds. It runs on evenly when somebody sets the time of day. */
+/** The time of the machine's monotonic clock, in milliseconds. Setting the time of day does not change it. */
 export function monotonicNow(): number {
   return performance.now();
 }

@@ -4,7 +4,7 @@ import { cut } from "./text";
 import type { AwaitedList } from "./turn";
 
 /**
- * Why a reconcile failed, in the one word that the Ready condition, the Kubernetes Event and the metrics carry.
+ * Why a reconcile failed: the reason of the Ready condition, of the Kubernetes Event and of the metrics.
  *
  * - `HandlerError`: the handler returned an error, or raised one
  * - `HandlerCrashed`, `HandlerTimedOut`, `HandlerNotStarted`: its process did not answer
@@ -50,7 +50,7 @@ export const FAILURE_REASONS = [
 /** One of {@link FAILURE_REASONS}. */
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
-/** The reasons that the dispatcher reports about a run that reports nothing itself. Nobody remembers what that run has applied. */
+/** The reasons that the dispatcher reports about a run that reports nothing itself. No memory says what that run has applied. */
 export const UNREPORTED_RUN_REASONS: readonly string[] = [
   "RunFailed",
   "RunSuspended",
@@ -58,8 +58,8 @@ export const UNREPORTED_RUN_REASONS: readonly string[] = [
 ] satisfies readonly FailureReason[];
 
 /**
- * The reasons of the Warning Events that the engine writes beside those of a failed reconcile. A handler's own Events have reasons
- * of its own.
+ * The reasons of the engine's Warning Events, in addition to those of a failed reconcile. A handler's own Events have reasons of
+ * its own.
  */
 export const WARNING_REASONS = [
   "AnswersDiffer",
@@ -97,13 +97,13 @@ const LONGEST_MESSAGE = 4 * 1024;
 
 /** A reconcile failed, and the object's owner should read why. */
 export class ReconcileFailure extends Error {
-  /** Trying again is of no use until the object changes: no retry, and the Stalled condition. */
+  /** Another try cannot succeed until the object changes: no retry, and the Stalled condition. */
   readonly permanent: boolean;
   /** When to try again, in seconds, if the handler gave a time. */
   readonly retryAfterSeconds: number | undefined;
   /** The list after which it is tried again at once. Undefined: none helps. */
   readonly awaits: AwaitedList | undefined;
-  /** The end of the handler's standard error meanwhile. */
+  /** The end of the handler's standard error of this reconcile. */
   log: string;
 
   constructor(

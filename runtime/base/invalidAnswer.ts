@@ -35,12 +35,12 @@ export function quote(text: string): string {
   return `"${cut(text, LONGEST_QUOTE)}"`;
 }
 
-/** Where the values of a Secret begin, in JSON or in what a language prints of a map, be it a text within a text. */
+/** Where the values of a Secret begin, in JSON or in what a language prints of a map, also in a text within a text. */
 const VALUES = /\b((?:data|stringData)["'\\]*\s*[:=]).*/s;
 
 /**
- * A line of a handler in quotes, as far as the first values of a Secret. The line is no answer, so nobody has learnt these values, and
- * nobody could mask them.
+ * A line of a handler in quotes, as far as the first values of a Secret. The line is no answer, so the `Scrubber` does not know
+ * these values and cannot mask them.
  */
 export function quoteLine(line: string): string {
   return quote(line.replace(VALUES, `$1${CUT}`));

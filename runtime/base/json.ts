@@ -2,8 +2,8 @@
 import { hash, randomUUID } from "node:crypto";
 
 /**
- * Stands before an integer that a JavaScript number cannot hold, and makes it a text until it is written again. Nobody can guess
- * the mark, so no text of an object is mistaken for such an integer.
+ * Stands before an integer that a JavaScript number cannot hold, and makes it a text until it is written again. The mark cannot be
+ * guessed, so no text of an object is mistaken for such an integer.
  */
 const MARK = `${randomUUID()}:`;
 const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, "g");
@@ -211,7 +211,7 @@ export function isEmptyMap(value: unknown): boolean {
 }
 
 /**
- * How deep an answer, an example or a file may be nested, its outermost object included. Nobody means to nest deeper, and code
+ * How deep an answer, an example or a file may be nested, its outermost object included. Deeper nesting is a mistake, and code
  * that walks deeper values by recursion would break: `JSON.stringify` at some thousands of levels, Python's `json` at a thousand.
  */
 export const MOST_LEVELS = 500;
@@ -252,7 +252,7 @@ export function loneSurrogateIn(value: unknown, path: string): string | undefine
 }
 
 /**
- * An object of the API as JSON. Undefined if it is nested too deeply: the API server takes 10,000 levels, and `JSON.stringify`
+ * An object of the API as JSON. Undefined if it is nested too deeply: the API server accepts 10,000 levels, and `JSON.stringify`
  * some thousands.
  */
 export function jsonOf(object: object): string | undefined {

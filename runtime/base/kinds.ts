@@ -63,7 +63,7 @@ export const BUILT_IN_KINDS: Readonly<Record<string, GroupKinds>> = {
   "storagemigration.k8s.io": { cluster: ["StorageVersionMigration"] },
 };
 
-/** Whether a kind, or an object that nobody has checked, is that of Secrets, which have rules of their own. */
+/** Whether a kind, or an unchecked object, is that of Secrets, which have rules of their own. */
 export function isSecretKind({
   apiVersion,
   kind,

@@ -1,6 +1,7 @@
 const NEWLINE = 0x0a;
 /**
- * How many pieces of a line are joined before the line ends. Each piece takes some hundred bytes of memory beside its content.
+ * How many pieces of a line are joined before the line ends. Each piece takes some hundred bytes of memory in addition to its
+ * content.
  */
 const MOST_PIECES = 1_000;
 

@@ -8,8 +8,8 @@ export const DOMAIN = "argosy.dev";
 export const PAUSED_ANNOTATION = `${DOMAIN}/paused`;
 /**
  * On a custom resource that is being deleted: any value but "false" lets the object go without asking the handler, which may be
- * broken for ever. Children that no owner reference covers are deleted all the same, except in a namespace that the operator no
- * longer lists, or in which it has no rights.
+ * broken for ever. Children that no owner reference covers are still deleted, except in a namespace that the operator no longer
+ * lists, or in which it has no rights.
  */
 export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
 /** On an object that we do not own: any value but "false" lets one of our custom resources take it as its child. */
@@ -21,13 +21,13 @@ export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
  * see {@link FOLLOWS_ANNOTATION}.
  */
 export const AFTER_ANNOTATION = `${DOMAIN}/after`;
-/** In an answer, on a child: "true" if the child is not created again after it was there. Never written to the cluster. */
+/** In an answer, on a child: "true" if the child is created only once. Never written to the cluster. */
 export const ONCE_ANNOTATION = `${DOMAIN}/once`;
 /** In a request, on a child: "true" if only its metadata is given, since the children are too large together. Never in the cluster. */
 export const TRUNCATED_ANNOTATION = `${DOMAIN}/truncated`;
-/** On an object that was created from an event: the values of the id's fields, for people. */
+/** On an object that was created from an event: the values of the id's fields, for readers. */
 export const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
-/** Beside it: a hash of the content with which the object was made. */
+/** On the same object: a hash of the content with which the object was created. */
 export const EVENT_CONTENT_ANNOTATION = `${DOMAIN}/event-content`;
 /** On an object of which a cluster can have only one: the Pulumi program that made it, as "organization/project/stack". */
 export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
@@ -59,7 +59,7 @@ export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
 export const FOLLOWS_ANNOTATION = `${DOMAIN}/follows`;
 /** On a child of an object that is itself a child: how many objects in a row led to it. See `levelOf`. */
 export const LEVEL_ANNOTATION = `${DOMAIN}/level`;
-/** On a Workflow that the dispatcher has made: why, and what tells it from all others. Its name follows from that. */
+/** On a Workflow that the dispatcher has created: why, and an id that no other has. Its name follows from that. */
 export const RUN_ANNOTATION = `${DOMAIN}/run`;
 
 /** On the same Workflow: "true" if, in a staged roll-out, the run must not delete a child that the handler no longer returns. */
@@ -108,7 +108,7 @@ export interface OperatorNames extends OperatorIdentity {
   readonly formerNames: readonly string[];
 }
 
-/** The identity as one word: "argosy.memcached". It fits into a label and into the name of a finalizer. */
+/** The identity as text: "argosy.memcached". It fits into a label and into the name of a finalizer. */
 export function identityOf({ installation, name }: OperatorIdentity): string {
   return `${installation}.${name}`;
 }

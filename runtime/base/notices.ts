@@ -35,11 +35,11 @@ export function onceAMinute(
   };
 }
 
-/** The most kinds that a notice tells apart. All further ones are counted together. */
+/** The most kinds that a notice distinguishes. All further ones are counted together. */
 const MOST_KINDS = 20;
 
 /**
- * Reports what comes in great numbers: the first at once, and then once a minute how many of each kind came since.
+ * Reports frequent occurrences: the first at once, then once a minute how many of each kind there were since.
  * @param report called with the numbers by kind
  * @param later calls back after a minute, and keeps no process alive for that. @default a timer
  */

@@ -87,8 +87,8 @@ export interface Condition extends Statement {
 }
 
 /**
- * The conditions of a status. Anyone who may write the status may have written anything there, so entries that are no conditions
- * are left out.
+ * The conditions of a status. Any client that may write the status may have written anything there, so entries that are no
+ * conditions are left out.
  */
 export function conditionsIn(status: unknown): Condition[] {
   const { conditions } = (status ?? {}) as { conditions?: unknown };
@@ -138,7 +138,7 @@ export function formatName({ namespace, name }: ObjectName): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** An object for people: "ConfigMap shop/settings". */
+/** An object as messages name it: "ConfigMap shop/settings". */
 export function kindAndName(kind: string, name: ObjectName): string {
   return `${kind} ${formatName(name)}`;
 }
@@ -198,7 +198,7 @@ export function latestOf(times: readonly (string | undefined)[]): number | undef
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
-/** When an object was last written to, by the API server's clock, in milliseconds since 1970. 0 if nobody knows. */
+/** When an object was last written to, by the API server's clock, in milliseconds since 1970. 0 if the object does not say. */
 export function writtenAt({ metadata: { creationTimestamp, managedFields = [] } }: KubernetesObject): number {
   return latestOf([creationTimestamp, ...managedFields.map(({ time }) => time)]) ?? 0;
 }

@@ -48,7 +48,7 @@ export function isServedAlike(one: Resource, other: Resource): boolean {
   return one.plural === other.plural && one.namespaced === other.namespaced;
 }
 
-/** A kind as one word: "apps/v1/Deployment". */
+/** The key of a kind: "apps/v1/Deployment". */
 export function kindKey({ apiVersion, kind }: TypeMeta): string {
   return `${apiVersion}/${kind}`;
 }
@@ -64,13 +64,13 @@ export function groupKind({ apiVersion, kind }: TypeMeta): string {
   return group ? `${kind}.${group}` : kind;
 }
 
-/** Whether two words of {@link kindKey} name one kind. The versions of a group have the same objects. */
+/** Whether two keys of {@link kindKey} name one kind. The versions of a group have the same objects. */
 export function isSameKind(one: string, other: string): boolean {
   const [a, b] = [kindOfKey(one), kindOfKey(other)];
   return a.kind === b.kind && groupOf(a.apiVersion) === groupOf(b.apiVersion);
 }
 
-/** The kind of which {@link kindKey} made the word. */
+/** The kind of which {@link kindKey} made the key. */
 export function kindOfKey(key: string): TypeMeta {
   const slash = key.lastIndexOf("/");
   return { apiVersion: key.slice(0, Math.max(slash, 0)), kind: key.slice(slash + 1) };

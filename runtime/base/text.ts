@@ -7,7 +7,7 @@ const ACTIVE = /[^\P{Cc}\n]|[\u2028\u2029\p{Bidi_Control}]/gu;
 /** Half of a character: a surrogate without its other half. The API server would not give it back as it was. */
 const HALF_CHARACTER = /\p{Cs}/gu;
 
-/** The longest text that people read, such as the message of a condition: the API allows 32768 characters there. */
+/** The longest text for readers, such as the message of a condition: the API allows 32768 characters there. */
 export const LONGEST = 1024;
 
 /**

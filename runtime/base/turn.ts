@@ -1,13 +1,13 @@
 // One turn of an object: how it came about, how it ended, and how long until the next.
 /** The causes of a run, the most informative first. */
 export const CAUSES = [
-  /** An event from outside has named the object. What it is about stands nowhere in the cluster. */
+  /** An event from outside has named the object. Nothing in the cluster says what it is about. */
   "event",
   /** The engine's own watch reported a change of the object. */
   "watch",
   /** An event said that the object may have changed. */
   "hint",
-  /** Somebody submitted a run. */
+  /** A user submitted a run. */
   "request",
   /** An object that the object uses has changed. */
   "used",
@@ -59,8 +59,8 @@ export type WorkResult =
       readonly awaits?: AwaitedList | undefined;
     }
   /**
-   * Nobody failed: something changed meanwhile, or the API server was busy. The key is tried again soon, as the same attempt. If it
-   * `yields`, keys that have changed meanwhile go first.
+   * Not a failure: something changed during the turn, or the API server was busy. The key is tried again soon, as the same
+   * attempt. If it `yields`, keys with newer changes go first.
    */
   | {
       readonly kind: "again";
@@ -95,7 +95,7 @@ export interface BackoffOptions {
 }
 
 const FIRST_BACKOFF_MS = 500;
-/** The longest backoff, if nobody says otherwise, in milliseconds. */
+/** The longest backoff by default, in milliseconds. */
 export const LONGEST_BACKOFF_MS = 300_000;
 const FIRST_REPEAT_MS = 10;
 const LONGEST_REPEAT_MS = 2_000;

@@ -31,9 +31,9 @@ const PATIENCE = { headersTimeout: 3_000, requestTimeout: 5_000, connectionsChec
 const CLOSE_GRACE_MS = 2_000;
 
 /**
- * Listens for HTTP. The server bounds the memory and connections that all clients together can use, and nobody can keep others
+ * Listens for HTTP. The server bounds the memory and connections that all clients together can use, and no client can keep others
  * out: see {@link Connections}.
- * @param options beside these bounds
+ * @param options further options of the server, which override the default timeouts
  * @throws Error if the address cannot be had
  */
 export async function listen(
@@ -85,8 +85,8 @@ interface Connection {
 }
 
 /**
- * The connections of a server, bounded so that nobody can keep others out by holding connections open. If there are too many, the
- * connection that was used longest ago is closed. A client with more than its share loses one of its own connections. A client
+ * The connections of a server, bounded so that no client can keep others out by holding connections open. If there are too many,
+ * the connection that was used longest ago is closed. A client with more than its share loses one of its own connections. A client
  * that sends its request as soon as it is connected gets an answer, no matter how many connections others have open.
  */
 export class Connections {
