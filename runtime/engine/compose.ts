@@ -44,8 +44,8 @@ export const AT_WORK_FOR_EACH_HANDLER = 16;
 const LOOKS_AT_ONCE = 8;
 
 /**
- * How often a change of an object that we do not own may lead to a run. Custom resources change when somebody wants something.
- * The status of a Deployment changes many times in a roll-out, and other kinds change for ever.
+ * How often a change of an object that we do not own may lead to a run. Custom resources change when a user wants something. The
+ * status of a Deployment changes many times in a roll-out, and other kinds change for ever.
  */
 const RATE_OF_OTHERS = { burst: 5, refillMs: 2_000 };
 

@@ -74,9 +74,8 @@ export class Engine {
   }
 
   /**
-   * Ends gracefully: begins no new work, ends the work in progress, and writes the reports that still wait. If the work in
-   * progress takes long, another process leads meanwhile. The new leader leaves alone only the objects that are still worked on
-   * here.
+   * Ends gracefully: begins no new work, ends the work in progress, and writes the reports that still wait. If that work takes
+   * long, another process leads before it ends. The new leader leaves alone only the objects that are still worked on here.
    * @param graceMs how long work in progress may take, in milliseconds. Handlers that have not answered by then are killed. Their
    *   work writes nothing more, and the next leader does it again. @default for ever
    */
@@ -103,7 +102,7 @@ export class Engine {
     return this.parts?.leading.leadership.holder;
   }
 
-  /** Every object that is known now, for people to look at. */
+  /** Every object that is known now, for diagnosis. */
   objects(): ObjectState[] {
     if (!this.parts) return [];
     const { watches, alarms, queue } = this.parts;
@@ -115,8 +114,8 @@ export class Engine {
   }
 
   /**
-   * An event from elsewhere says that an object may have changed, and the watch has not reported that. The object is read from
-   * the API server and reconciled soon. If the object is gone or never existed, this is not a failure.
+   * A hint says that an object may have changed, and the watch has not reported that. The object is read from the API server and
+   * reconciled soon. If the object is gone or never existed, this is not a failure.
    * @returns whether the hint was accepted. False if too many objects wait already
    * @throws Error if the objects' kind is not known yet
    */
@@ -130,7 +129,7 @@ export class Engine {
   /**
    * An event from outside names an object. The object is reconciled soon, and its handler asked, although nothing in the cluster has
    * changed. An object that the watch has not shown yet is reconciled when it does, and so after the event.
-   * @returns "leaderless" as long as nobody knows which objects there are
+   * @returns "leaderless" as long as the objects are still being listed and this one is not known
    * @throws Error if the objects' kind is not known yet
    */
   wake(name: ObjectName): "queued" | "full" | "absent" | "leaderless" {
@@ -151,7 +150,7 @@ export class Engine {
   /**
    * Reconciles an object now, before routine work, and resolves with the report of a run that began after the call.
    * @param due a schedule that should be due in that run
-   * @throws NotLeadingError if we do not lead, or lose the lease meanwhile
+   * @throws NotLeadingError if we do not lead, or lose the lease before the run ends
    */
   async reconcileNow(name: ObjectName, due?: DueSchedule): Promise<ReconcileReport> {
     if (!this.isLeading || this.stopping.signal.aborted) throw new NotLeadingError();

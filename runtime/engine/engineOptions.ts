@@ -29,8 +29,8 @@ export interface EngineOptions {
   /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
   readonly usedPollMs?: number;
   /**
-   * What tells this program from every other: another engine, handler or environment has another text. Without it, a new process of an
-   * operator with `ask: changed` asks about every object. @default nobody knows
+   * What tells this program from every other: another engine, handler or environment has another text. Without it, a new process
+   * of an operator with `ask: changed` asks about every object. @default unknown
    */
   readonly program?: string | undefined;
   /** Called when the watch sees a change that a hint reports too. */

@@ -18,9 +18,9 @@ import type { StagedRollout } from "./stagedRollout";
 
 /** The last writes may take this long when the engine stops. An API server that is away must not hold up the stop. */
 const LAST_WRITES_GRACE_MS = 3_000;
-/** If work in progress takes longer than this when the engine stops, another process leads while it goes on. */
+/** When the engine stops, work in progress may take this long before another process leads. */
 const HAND_OVER_AFTER_MS = 2_000;
-/** What to do if the runner may not write its Lease. It reconciles nothing without it. */
+/** The hint for a missing right on the Lease. Without the Lease, nothing is reconciled. */
 const LEASE_REMEDY =
   ". Until the runner may write its Lease, it reconciles nothing. Somebody probably changed its Role or its RoleBinding: run `pulumi up --refresh`.";
 
@@ -32,7 +32,7 @@ const LEASE_REMEDY =
  * - Nothing is reconciled before the custom resources were listed in the term, or it is known that each must be read before it is
  *   reconciled. A handler's status fields are its memory, and no handler may be asked with fields from before the last term.
  * - An object that another process still works on waits until that work has ended, and is then read again.
- * - If work in progress takes long when the process stops, another process leads meanwhile.
+ * - When the process stops, another process leads before long work in progress ends.
  * - No handler is at work on an object in a term that has ended, or after the time that a stop may take. Such handlers are killed
  *   before another process may ask its own handler about the object. None is asked afterwards (tests/unit/reconcile.test.ts).
  * - A write that gets no answer ends with its term, and holds up nothing in the next one (tests/unit/objectWork.test.ts too).

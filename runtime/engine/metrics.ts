@@ -15,9 +15,9 @@ const HINT_RESULTS = [
   "forwarded",
   /** Too many objects wait. */
   "full",
-  /** An event from outside named an object that is not there. */
+  /** An event from outside named an object that does not exist. */
   "absent",
-  /** Nobody leads, or the leader has not taken it. */
+  /** No process leads, or the leader has not accepted it. */
   "leaderless",
   /** It is not a hint, or not one for this operator. */
   "invalid",

@@ -1,4 +1,4 @@
-// One turn of one object: reconciles it, and hands on what came of that.
+// One turn of one object: reconciles it, and hands on the outcome.
 import { nameOf, type ObjectName } from "../base/objects";
 import type { Resource } from "../base/resource";
 import type { WorkResult } from "../base/turn";
@@ -37,7 +37,7 @@ interface Turn {
 }
 
 /**
- * One turn of one object: reconciles it on behalf of the term, and hands the outcome to everyone who needs it.
+ * One turn of one object: reconciles it on behalf of the term, and hands the outcome to every part that needs it.
  *
  * Guarantee (tests/unit/objectFaults.test.ts): whatever throws in a turn is a failure of its object. The object says so by its status
  * and an Event, the failure counts as `InternalError`, and the object is tried again after a backoff. No other object notices.
@@ -99,7 +99,7 @@ export class ObjectWork {
       client: this.parts.client.with({ signal: term.signal }),
       fence: () => term.assert(key),
       onAnswer: () => {
-        // The object's children and the objects that it uses are needed no more.
+        // The object's children and the objects that it uses are no longer needed.
         heapBudget.shrink(key, watches.objects.lengthOf(name));
         leave();
       },
@@ -109,7 +109,7 @@ export class ObjectWork {
     };
     const outcome = await reconciler.reconcile(name, attempt, context);
     const { report, nextLook, again } = outcome;
-    // Not even the object was read, so nobody could be told.
+    // Not even the object was read, so there is no object to report on.
     if (report.failure && report.uid === undefined) throw report.failure;
     alarms.set(key, nextLook);
     if (report.changes.length > 0 || report.statusChanged) contests.uses.changed(key);
@@ -206,7 +206,7 @@ export class ReconcileRequests {
     return new Promise((resolve, reject) => this.addWaiting(key, [{ due, resolve, reject }]));
   }
 
-  /** Whether anybody waits for a reconcile of this key to begin. */
+  /** Whether a caller waits for a reconcile of this key to begin. */
   has(key: string): boolean {
     return this.waiting.has(key);
   }
@@ -219,7 +219,7 @@ export class ReconcileRequests {
   }
 
   /**
-   * The reconcile for which these callers waited has ended. If it came to nothing, they wait for the next one, with their schedules.
+   * The reconcile for which these callers waited has ended. If it had no result, they wait for the next one, with their schedules.
    */
   answer(key: string, requests: readonly Request[], report: ReconcileReport): void {
     const cameToNothing = report.skipped !== undefined && !["gone", "paused"].includes(report.skipped);
@@ -228,7 +228,7 @@ export class ReconcileRequests {
   }
 
   /**
-   * No reconcile begins until {@link open}. Rejects every caller that waits, and those whose reconcile in progress comes to nothing.
+   * No reconcile begins until {@link open}. Rejects every caller that waits, and those whose reconcile in progress has no result.
    */
   refuse(error: Error): void {
     this.refusal = error;

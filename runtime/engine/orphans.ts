@@ -37,21 +37,22 @@ const LATE_MS = 5_000;
  * owner of a kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go, getObject; seen with 1.34:
  * "unable to get REST mapping").
  *
- * Children that no owner reference covers are left, and a notice says so. Their owner had a finalizer until they were deleted. If it
- * went without them, somebody decided that, by an annotation or by removing the finalizer. But the late write of a former leader is
- * deleted: a child of an owner from which this process has deleted all of them, and a child that is not older than its owner's end, and
- * that nobody had seen when a watch showed that end.
+ * Children that no owner reference covers are left, and a notice says so. Their owner keeps a finalizer until they are deleted. If
+ * it went before them, a user decided that, by an annotation or by removing the finalizer. But the late write of a former leader
+ * is deleted. Such a child belongs to an owner whose children this process has all deleted, or it is not older than its owner's
+ * end and was unknown when a watch showed that end.
  *
  * A deletion that a watch reports is only a hint, by which the children go soon. {@link look} finds all children that are left,
  * whenever their owners went.
  *
  * Guarantees (tests/unit/orphans.test.ts):
- * - The children of objects that are gone are deleted after the grace, and no others, also if an object went while nobody led. If
- *   that fails, it is tried again until it succeeds. One that fails or takes long holds up no other.
- * - Children that no owner reference covers stay, and a notice says so once, unless they are late writes. Those that were known when
- *   their owner went stay, whatever the clocks of several API servers say, unless this process has deleted all children of that owner.
- * - An owner that no watch shows counts as gone if the API server lists no object with its uid. If the cluster does not serve the
- *   owner's kind, or does not let us list it, the owner counts as gone only if a watch has shown that it went.
+ * - The children of objects that are gone are deleted after the grace, and no others, also if an object went while no process led.
+ *   If that fails, it is tried again until it succeeds. One that fails or takes long holds up no other.
+ * - Children that no owner reference covers stay, and a notice says so once. Late writes are the exception. A child that was known
+ *   when its owner went counts as one only if this process has deleted all children of that owner, whatever the clocks of the API
+ *   servers say.
+ * - An owner that no watch shows counts as gone if the API server lists no object with its uid. If we cannot list the owner's
+ *   kind, the owner counts as gone only after a watch has shown that it went.
  * - A term that has ended deletes nothing.
  */
 export class Orphans {
@@ -71,11 +72,11 @@ export class Orphans {
       readonly objects: KnownUids;
       /** Whether a watch would show an object of that name. */
       readonly wouldShow: (name: ObjectName) => boolean;
-      /** Whether a known child is still followed. If not, nobody says whether the child is gone: see `Completeness`. */
+      /** Whether a known child is still followed. If not, no watch says whether the child is gone: see `Completeness`. */
       readonly isFollowed: (child: Child) => boolean;
       /** Takes the values of Secrets out of a text. */
       readonly masked: (text: string) => string;
-      /** Called when children are still left after several tries, and when children are left on purpose. */
+      /** Called with a notice about children that are left after several tries, or on purpose. */
       readonly notice: (text: string) => void;
     },
   ) {
@@ -122,7 +123,7 @@ export class Orphans {
     }
   }
 
-  /** A list has come: looks soon, and once for all lists that come until then, since it looks at all children. */
+  /** A list has come. Looks at all children soon, once for all lists that come until then. */
   lookSoon(): void {
     this.enqueue(LOOK, LISTS_MS);
   }
@@ -151,7 +152,7 @@ export class Orphans {
     const name = `${ownerKind.kind} ${formatName(owner)}`;
     let failing = `children of ${name} still exist, and Argosy cannot find out whether ${name} does`;
     try {
-      // The children are read after that. By then, the collector has taken the owner's references from those that are to stay.
+      // The children are read after that. By then, the collector has removed the owner references of those that are to stay.
       if (!(await this.isGone(owner, client))) return { kind: "done" };
       failing = `${name} is gone, and its children could not be deleted`;
       const results = await Promise.allSettled(left.map((child) => this.deleteUnlessMeant(child, client)));
@@ -170,7 +171,7 @@ export class Orphans {
     }
   }
 
-  /** @returns whether the child is meant to stay. If not, it is gone now, or nobody's */
+  /** @returns whether the child is meant to stay. If not, it is gone now, or no longer that owner's */
   private async deleteUnlessMeant(child: Child, client: KubernetesClient): Promise<boolean> {
     const { writer } = this.options;
     // The watch may be late: the finalizer may just have deleted the child.
@@ -181,7 +182,7 @@ export class Orphans {
     return false;
   }
 
-  /** Whether a child is the late write of a former leader, and nobody has left it on purpose. */
+  /** Whether a child is the late write of a former leader, and was not left on purpose. */
   private isLate({ uid, creationTimestamp, facts: { owner } }: Orphan): boolean {
     const { store, objects } = this.options;
     if (store.wasEmptied(owner.uid)) return true;
@@ -201,7 +202,7 @@ export class Orphans {
     );
   }
 
-  /** Whether no object has the owner's uid any more. False also if nobody knows. */
+  /** Whether no object has the owner's uid any more. False also if that is not known. */
   private async isGone({ uid, namespace, name }: Owner, client: KubernetesClient): Promise<boolean> {
     const { store, objects } = this.options;
     const { ownerKind } = store;

@@ -5,9 +5,9 @@ import type { RolloutPolicy } from "../operator/definition";
 
 /** What is known of a roll-out. {@link rolloutText} hands it to the next process. */
 export interface RolloutState {
-  /** What tells the program that is rolled out from every other. */
+  /** Identifies the program that is rolled out. */
   readonly program: string;
-  /** The last program whose roll-out came to its end before. Undefined if none is known. */
+  /** The last program whose roll-out has ended. Undefined if none is known. */
   readonly former?: string | undefined;
   /** "first": the handler is asked about a share of the objects. "rest": about all others too. "done": it was asked about all. */
   readonly stage: "first" | "rest" | "done";
@@ -17,7 +17,7 @@ export interface RolloutState {
   readonly halted?: { readonly at: string; readonly why: string } | undefined;
   /** Whether a person has resumed it: deletions of children are accepted. */
   readonly accepted?: true | undefined;
-  /** Whether a person undoes it. The next program replaces the one that did harm, so its deletions are accepted. */
+  /** Whether a user undoes it. The next program replaces the one that did harm, so its deletions are accepted. */
   readonly undone?: true | undefined;
 }
 
@@ -79,14 +79,14 @@ export function rolloutStateIn(text: string | undefined): RolloutState | undefin
   }
 }
 
-/** The text with which a person resumes the roll-out in a text. Undefined if none is halted there. */
+/** The text with which a user resumes the roll-out in a text. Undefined if none is halted there. */
 export function resumedText(text: string | undefined, now: Date): string | undefined {
   const state = rolloutStateIn(text);
   if (!state?.halted) return undefined;
   return rolloutText({ ...state, halted: undefined, accepted: true, since: timeOf(now) });
 }
 
-/** The text with which a person lets the next program undo the roll-out in a text. Undefined if there is none. */
+/** The text with which a user lets the next program undo the roll-out in a text. Undefined if there is none. */
 export function undoneText(text: string | undefined): string | undefined {
   const state = rolloutStateIn(text);
   return state && rolloutText({ ...state, undone: true });
@@ -110,7 +110,7 @@ export function firstOf(uids: readonly string[], percent: number): string[] {
  * Guarantees, each with a test in tests/unit/rollout.test.ts
  * - Until the first stage has ended well, the handler is asked only about its share and about objects that users change.
  * - While it is halted, the handler is asked only about objects that users have changed since.
- * - What a person writes into the Lease opens no more than `argosy rollout resume` does.
+ * - What a user writes into the Lease opens no more than `argosy rollout resume` does.
  * - It reaches its end if nothing fails, whatever the order of looks and restarts.
  *
  * Assumption: a text that was changed is no state of ours. The roll-out then begins again.
@@ -271,7 +271,7 @@ export class Rollout {
     const bad = this.among("failed", "unready");
     const well = this.among("ready");
     const [one] = bad;
-    // What users have changed since says little about the others, if any of the first can tell more.
+    // An object that a user has changed since says less about the others than one of the first.
     const isOfFirst = ({ uid }: RolloutObject) => this.first.has(uid);
     const isNoneWell = bad.some(isOfFirst) ? !well.some(isOfFirst) : well.length === 0;
     if (one && (bad.length >= options.policy.haltAfterFailures || isNoneWell))

@@ -1,4 +1,4 @@
-// Connects the roll-out of this process's program with the objects, the Lease and people.
+// Connects the roll-out of this process's program with the objects, the Lease and the users.
 import { monotonicNow } from "../base/clock";
 import { conditionsIn, isTrue, type KubernetesObject, keyOf, latestOf, nameOf } from "../base/objects";
 import type { Resource } from "../base/resource";

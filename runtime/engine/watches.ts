@@ -277,7 +277,7 @@ export class Watches {
 
   /** Lists everything again in turn. That finds changes that no watch reports, such as a default that was added to a CRD. */
   async resync(): Promise<void> {
-    // Beside each other: the list of one kind may never end.
+    // Concurrently: the list of one kind may never end.
     const objects = this.refreshBy((watch) => watch.resync());
     await Promise.all([objects, this.childWatches.resync(), this.used?.resync()]);
   }

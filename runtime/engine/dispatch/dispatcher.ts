@@ -71,15 +71,15 @@ const ROW_MS = 30_000;
 const MOST_ROUTINES = 5;
 
 /**
- * Has runs in pods do what a `Reconciler` does: says which objects need a run, makes a Workflow for each, and watches it to its end,
- * as any controller does with its Job. What a run leaves for the next look stands in the object.
+ * Has runs in pods do what a `Reconciler` does: says which objects need a run, makes a Workflow for each, and watches it to its
+ * end, as any controller does with its Job. What a run leaves for the next look is in the object.
  *
  * Guarantees, each with a test in tests/integration/pod*.test.ts:
  * - No object has two runs of ours at once, and the operator has at most `concurrency`. So it is also after another process led, because
  *   nothing begins before the Workflows were listed.
- * - A run that was begun ends with the program with which it began, whoever leads by then.
+ * - A run that was begun ends with the program with which it began, whichever process leads by then.
  * - A run that will not begin, or will not end by itself, is replaced, or its object says so: see `stateOfRun`.
- * - People may submit, resubmit, retry, stop and suspend runs. None of these counts as a run of ours.
+ * - Users may submit, resubmit, retry, stop and suspend runs. None of these counts as a run of ours.
  *
  * Assumption: one look at an object at a time, by one leader.
  */
@@ -93,7 +93,10 @@ export class Dispatcher {
   private readonly known = new Map<string, ObjectRuns>();
   /** Runs that have ended, by their objects' keys. */
   private readonly ended = new Map<string, LiveRun>();
-  /** The keys of the objects of which a run has ended since they were last read, whoever submitted it: it may have written them. */
+  /**
+   * The keys of the objects of which a run has ended since they were last read, also of runs that users submitted: a run may have
+   * written them.
+   */
   private readonly written = new Set<string>();
   /** The keys of the objects that an event from outside has named since their last run began. */
   private readonly woken = new Set<string>();
@@ -149,7 +152,7 @@ export class Dispatcher {
     const { objects } = this.options;
     const key = keyOf(name);
     const before = this.runChangesOf(key);
-    // Whatever comes of this look: it may meet a run that began before the event.
+    // Whatever this look leads to: it may meet a run that began before the event.
     if (isCausedBy(context.arrival, "event")) this.woken.add(key);
     const look = new Run(this.options, name, attempt, context, this.masked);
     try {
@@ -197,7 +200,7 @@ export class Dispatcher {
     const key = keyOf(name);
     const unknown = runs.notListed();
     if (unknown) throw notSyncedError(unknown, "in which every run of the operator is");
-    // Before the object is read: a run that ends meanwhile has written a later version, and calls for another look.
+    // Before the object is read: a run that ends during the read has written a later version, and calls for another look.
     const [own, ended] = [runs.ownOf(key), this.ended.get(key)];
     const isWritten = this.written.delete(key);
     if (isWritten) objects.invalidate(name);
@@ -267,7 +270,10 @@ export class Dispatcher {
     park(look);
   }
 
-  /** Says on an object that a run of it does not end by itself, whoever submitted it. @returns whether there is such a run */
+  /**
+   * Says on an object that a run of it, also one that a user submitted, does not end by itself. @returns whether there is such a
+   * run
+   */
   private saysStuck(key: string, its: ObjectRuns, now: number, look: Run): boolean {
     const { runs } = this;
     const all = runs.of(key).map((run) => whyStuck(run, stateOfRun(run, now, runs.program)));
@@ -366,7 +372,7 @@ export class Dispatcher {
     return Math.max(SETTLING_MS, Math.min(longestMs, FIRST_PAUSE_MS * 2 ** routines));
   }
 
-  /** Makes the Workflow of a run. If the answer is lost, the next look makes it under the same name. */
+  /** Creates the Workflow of a run. If the answer is lost, the next look creates it under the same name. */
   private async create(
     object: KubernetesObject,
     its: ObjectRuns,

@@ -19,11 +19,11 @@ export interface ObjectRuns {
   readonly uid: string;
   /** The last run that this process began. */
   last?: LastRun | undefined;
-  /** The mark of a run of which nobody knows whether the API server has made it. */
+  /** The mark of a run whose creation has not been answered: the API server may have created it. */
   unsure?: string | undefined;
   /** The Workflows of its newest runs that failed, the oldest first. */
   readonly failed: (ObjectName & { readonly uid: string })[];
-  /** Set if people have stopped its run: the generation that the run was about, and the time until which no other begins. */
+  /** Set if a user has stopped its run: the generation that the run was about, and the time until which no other begins. */
   stopped?: { readonly generation: number | undefined; readonly until: number } | undefined;
   /** Its failed runs in a row. */
   failures?: History | undefined;
@@ -128,7 +128,7 @@ export class EndedRuns {
     return true;
   }
 
-  /** People have stopped the run, or deleted its Workflow. Another one begins when the object changes, or at its resync. */
+  /** A user has stopped the run, or deleted its Workflow. Another one begins when the object changes, or at its resync. */
   private rest(
     run: LiveRun,
     { metadata: { generation } }: KubernetesObject,

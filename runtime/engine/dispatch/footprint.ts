@@ -8,8 +8,8 @@ import type { Operator } from "../../operator/definition";
 import { statusOf } from "../../report/workflows";
 
 /**
- * A fingerprint of an object's children and of the fields that we own of them. It differs if a child is gone, has lost its
- * labels, or has one of our fields that somebody removed or changed. Children that are created once are left out: anybody may
+ * A fingerprint of an object's children and of the fields that we own of them. It differs if a child is gone or has lost its
+ * labels, or if another client removed or changed one of our fields. Children that are created once are left out: any client may
  * delete or change them.
  * @param children sorted, as a `ChildStore` gives them
  */
@@ -24,9 +24,9 @@ export function childrenFingerprint(children: readonly Child[], { children: kind
 }
 
 /**
- * A fingerprint of the parts of an object that a handler sees. It may differ even if the object's generation does not: a label
- * may have changed, or a default was added to the CustomResourceDefinition. For an object that we do not own, only the parts
- * count for which it is reconciled.
+ * A fingerprint of the parts of an object that a handler sees. It may differ even if the object's generation does not: a label may
+ * have changed, or a default was added to the CustomResourceDefinition. For an object that we do not own, only the parts count
+ * whose change causes a reconcile.
  */
 export function contentFingerprint(object: KubernetesObject, { watch }: Pick<Operator, "watch">): string {
   if (watch) return fingerprint(partsOf(object, watch.on));

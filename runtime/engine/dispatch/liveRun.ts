@@ -22,7 +22,7 @@ export interface LiveRun extends ObjectName {
   readonly resourceVersion: string;
   /** The key of the object that it is about. */
   readonly object: string;
-  /** The mark that the dispatcher gave it. Undefined: somebody else submitted it, or resubmitted a run of ours. */
+  /** The mark that the dispatcher gave it. Undefined: a user submitted it, or resubmitted a run of ours. */
   readonly mark: string | undefined;
   /** When it was created and last written to, by the API server's clock, in milliseconds since 1970. */
   readonly createdAt: number;
@@ -38,7 +38,7 @@ export interface LiveRun extends ObjectName {
    */
   readonly isQueued: boolean;
   /**
-   * Whether it has its object's lock. A run that waited for the lock and was suspended meanwhile still gets the lock, but stays in the
+   * Whether it has its object's lock. A run that is suspended while it waits for the lock still gets the lock, but stays in the
    * phase Pending (argo-workflows, workflow/controller/operator.go, operate).
    */
   readonly hasLock: boolean;
@@ -122,10 +122,10 @@ const FORGOTTEN_MS = 15 * 60_000;
  *
  * | state | sign | what becomes of one of ours | what becomes of another |
  * | --- | --- | --- | --- |
- * | suspended | somebody has suspended it | its object says so. If others wait behind it in Argo's queue, it is replaced | its object says so |
+ * | suspended | a user has suspended it | its object says so. If others wait behind it in Argo's queue, it is replaced | its object says so |
  * | outdated | it has not begun, and the template has another program: a roll-out may have removed what its pod needs | replaced | nothing |
  * | unseen | the controller has not looked at it for five minutes: its write of the beginning failed | replaced | nothing |
- * | overdue | its deadline has passed, and nobody has ended it | replaced | its object says so |
+ * | overdue | its deadline has passed, and the controller has not ended it | replaced | its object says so |
  * | forgotten | it has begun, and nothing of it has changed for 15 minutes, nor for longer than its pod may live | replaced | nothing |
  * | pending | it has not begun: it waits for a lock, its turn, a quota, a node or an image | the object says so after ten seconds | nothing |
  * | running | its pod is at work | nothing | nothing |

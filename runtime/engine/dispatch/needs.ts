@@ -145,7 +145,7 @@ export class Needs {
     return isRecord(status) && status["observedGeneration"] === object.metadata.generation;
   }
 
-  /** Whether somebody took a finalizer of the operator away. Without the finalizer, nobody is asked before the object goes. */
+  /** Whether a finalizer of the operator is missing. Without it, the object would go before the operator could act. */
   private lacksFinalizer(object: KubernetesObject, memory: Memory, children: readonly Child[]): boolean {
     const { finalizers, operator } = this;
     if (!finalizers || object.metadata.deletionTimestamp !== undefined) return false;
@@ -156,7 +156,7 @@ export class Needs {
     );
   }
 
-  /** Whether everything is as the last run left it. Nobody notes how a run leaves an object that is being deleted. */
+  /** Whether everything is as the last run left it. No run notes how it leaves an object that is being deleted. */
   private isAsLeft(
     object: KubernetesObject,
     { memory }: LeftByRun,

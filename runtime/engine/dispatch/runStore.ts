@@ -33,14 +33,14 @@ export interface RunStoreOptions {
 
 /** How long a fresh list is awaited, in milliseconds. */
 const REFRESH_PATIENCE_MS = 10_000;
-/** How many Workflows are remembered that have ended: somebody may retry one of them. */
+/** How many ended Workflows are remembered: a user may retry one of them. */
 const MOST_ENDED = 10_000;
 
 /**
  * The Workflows of an operator's runs that have not ended, by the objects that they are about, and the program of their template.
  *
- * Guarantee (tests/integration/podDispatchRuns.test.ts): a run of ours that has ended, and that somebody retries, counts as somebody
- * else's. A process that did not see it end counts it as ours, and waits for it.
+ * Guarantee (tests/integration/podDispatchRuns.test.ts): a run of ours that has ended, and that a user retries, counts as that
+ * user's. A process that did not see it end counts it as ours, and waits for it.
  */
 export class RunStore {
   /** A fingerprint of the program of the template: see `programFingerprint`. Undefined if that is not known. */
