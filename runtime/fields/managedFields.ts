@@ -8,8 +8,8 @@ import {
   type Manifest,
 } from "../base/objects";
 
-// What `managedFields` says of an object: what a field manager applied, which values of it are there still, and whether another apply
-// would change anything. Pure functions.
+// What `managedFields` says of an object: what a field manager applied, which of those values the object still has, and whether
+// another apply would change anything. Pure functions.
 //
 // Guarantees: tests/unit/ownedValues.test.ts, appliesNothing.test.ts.
 // Caveat: none of them knows a schema. An entry names the fields of one version of the kind, and says nothing of the others.
@@ -42,9 +42,9 @@ export function applyEntry(
 }
 
 /**
- * The part of an object that one `managedFields` entry owns, with the values that it has now. The part changes if somebody takes a
- * field over, removes it, or writes another value in our name. It stays the same if others only write fields of their own, or if
- * the API server adds defaults.
+ * The part of an object that one `managedFields` entry owns, with the values that it has now. The part changes if another client
+ * takes a field over, removes it, or writes another value in our name. It stays the same if other clients only write fields of
+ * their own, or if the API server adds defaults.
  *
  * The times in `managedFields` do not suffice, because they are whole seconds.
  */
@@ -99,8 +99,8 @@ interface Release {
 }
 
 /**
- * The fields that an apply releases, and that stay as they were nevertheless, although nobody else owns them. Those do not count that
- * a new object has too: they are defaults.
+ * The fields that an apply releases and that keep their values although no other manager owns them. Fields that a new object has
+ * too do not count: they are defaults.
  * @param fields `fieldsV1` of the manager's entry before the apply, or a part of it
  * @param others `fieldsV1` of the entries of others
  */
@@ -126,14 +126,14 @@ export function fieldsThatStay(
   });
 }
 
-/** A map that becomes empty: the ways to it in the manifest, and in the object that is there. */
+/** A map that becomes empty: its paths in the manifest and in the existing object. */
 interface EmptiedMap {
   readonly wanted: Way;
   readonly there: Way;
 }
 
 /**
- * The maps from which an apply takes all keys away, because the manifest has them empty.
+ * The maps from which an apply removes all keys, because the manifest has them empty.
  * @param fields `fieldsV1` of the manager's entry before the apply, or a part of it, to which the other values belong
  */
 export function emptiedMaps(fields: JsonObject, wanted: unknown, there: unknown): EmptiedMap[] {
@@ -156,9 +156,9 @@ export function emptiedMaps(fields: JsonObject, wanted: unknown, there: unknown)
 }
 
 /**
- * Whether somebody owns a field, something in it, or the whole that it is a part of. If an entry names the fields of another version
- * of the kind, it counts as an owner of all of them, except those of the status.
- * @param entries of whom. @default of everybody
+ * Whether one of the entries owns a field, something in it, or the whole that it is a part of. If an entry names the fields of
+ * another version of the kind, it counts as an owner of all of them, except those of the status.
+ * @param entries the entries to look at. @default all of the object's
  */
 export function isOwned(
   { apiVersion, metadata }: Manifest,
@@ -249,8 +249,8 @@ class ListEntries {
 }
 
 /**
- * The keys of an entry of a list, as they stand in the manifest. It may leave out a key that has a default. The API server then
- * fills the key in, and we do not own it.
+ * The keys of an entry of a list, as the manifest has them. It may leave out a key that has a default. The API server then fills
+ * the key in, and we do not own it.
  * @param fields `fieldsV1` of the entry
  */
 function writtenOf(keys: Keys, fields: Keys): Keys {
@@ -300,7 +300,7 @@ export function isAppliedAs(wanted: unknown, there: unknown, fields: unknown): b
   if (!isList && !(isJsonObject(wanted) && isJsonObject(there))) return false;
   if (Object.keys(wanted as object).length !== keys.length) return false;
   const [is, was] = [membersOf(wanted), membersOf(there)];
-  /** The entries of a list that have keys, each with what is there of it. */
+  /** The entries of a list that have keys, each with the existing entry of that key. */
   const found = new Map<unknown, unknown>();
   const isThere = (key: string) => {
     const entry = is(key, innerOf(fields, key));
