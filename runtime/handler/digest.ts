@@ -18,7 +18,7 @@ export type QuestionContent = Pick<
  * - It does not depend on `id`, `attempt` and `trace`, on any `resourceVersion` or `managedFields`, or on what the engine itself writes
  *   into the status: `observedGeneration`, its memory and its three conditions.
  * - Anything else that differs makes another digest: other conditions, the status of children, `state`, `due` and used objects too.
- * - It tells nothing about the values of a Secret. A Secret counts by its version, which each write changes.
+ * - It reveals nothing about the values of a Secret. A Secret counts by its version, which each write changes.
  *
  * Assumption: the children are sorted, and so are lists of used objects. In another order they would only be another question.
  * @param isOurs whether the object is a custom resource of the operator's own. The status of any other object is not the engine's

@@ -61,7 +61,7 @@ interface Waiter {
   refuse(reason: Error): void;
 }
 
-/** What asks a handler, and knows what must not be reported of its words. */
+/** What asks a handler, and knows what must not be reported of its texts. */
 export type Asked = Pick<HandlerPool, "ask" | "hidden">;
 
 /**
@@ -125,7 +125,7 @@ export class HandlerPool {
       this.keep(worker);
       this.serve();
     }
-    // Each such process is gone, and a new one cannot take its leave before its first answer.
+    // Each such process is gone, and a new one cannot end well before its first answer.
     return this.ask(question, assertWanted);
   }
 
@@ -283,7 +283,7 @@ function noneStarted(): ReconcileFailure {
 
 /** How many answers are remembered. */
 const RECENT = 16;
-/** If a process is silent for four times as long as others took to start and to answer, the process may be silent for ever. */
+/** A process that is silent for four times as long as others took to start and to answer may never answer. */
 const TIMES_AS_LONG = 4;
 
 /**

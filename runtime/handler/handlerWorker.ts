@@ -14,10 +14,10 @@ export const KEPT_LOG_BYTES = 8 * 1024;
 const ENDING_MS = 5_000;
 const ENDED_BEFORE = "the handler was ended before it returned an answer";
 
-/** A question reached no handler, because the process took its leave after an earlier answer. Another process can be asked. */
+/** A question reached no handler, because the process ended after an earlier answer. Another process can be asked. */
 export class UnheardError extends Error {}
 
-/** An answer of any form, with the handler's standard error meanwhile. */
+/** An answer of any form, with what the handler wrote to standard error for it. */
 export interface HandlerReply {
   readonly answer: AnswerLine["answer"];
   /** How long the answer is, in characters. */
@@ -54,7 +54,7 @@ interface Question {
  *
  * Assumption: the process cannot guess an id, since each has 122 random bits.
  *
- * Caveat: a process may still answer the right request with another object's children: nobody can see that.
+ * Caveat: a process may still answer the right request with another object's children. That cannot be detected.
  */
 export class HandlerWorker {
   private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES, textOf);
@@ -225,8 +225,8 @@ export class HandlerWorker {
 const NEWLINE = 0x0a;
 
 /**
- * The end of a log, in whole lines. A line without its beginning is left out: it may have the end of a Secret's value, which
- * nobody could recognise (`Scrubber`).
+ * The end of a log, in whole lines. A line without its beginning is left out: it may have the end of a Secret's value, which the
+ * `Scrubber` could not recognise.
  */
 export class LogTail {
   private bytes = Buffer.alloc(0);

@@ -225,7 +225,7 @@ function checkSeconds(value: Readonly<Record<string, unknown>>, key: string, pat
     throw invalid(`"${path}${key}" must be a number of seconds from 0 to ${LONGEST_WAIT_SECONDS}`);
 }
 
-/** Nobody reads more conditions than these, and each is a part of every write of the status. */
+/** More conditions than these are not readable, and each is a part of every write of the status. */
 const MOST_CONDITIONS = 16;
 /** An Event is an object of its own in etcd. A handler that has more to say has a log. */
 const MOST_EVENTS = 8;

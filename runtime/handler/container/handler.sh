@@ -1,4 +1,4 @@
-# The handler's side of the pair, beside pipeTransport.ts:
+# The handler's side of the pair; pipeTransport.ts is the runner's:
 #
 #   [/argosy/handler-shell/busybox] sh /argosy/engine/handler.sh
 #     [--patience=SECONDS] [--function] [--hidden=VARIABLE]... PROGRAM ARGUMENT...
@@ -43,8 +43,8 @@ report() {
   echo "$*" >"$argosy_session/reports"
 }
 
-# Publishes a new session and waits for a runner. SIGTERM ends this shell only now: while there is a runner, the runner may
-# have an object to finish, and closes the session when it has.
+# Publishes a new session and waits for a runner. SIGTERM ends this shell only until a runner has come. From then on, the runner
+# closes the session, after the object that it may have to finish.
 open_session() {
   $argosy_shell rm -rf "$argosy_pipes/session" "$argosy_pipes"/session.*
   argosy_session=$($argosy_shell mktemp -d "$argosy_pipes/session.XXXXXX") || exit 1
@@ -58,7 +58,7 @@ open_session() {
   trap 'argosy_leaving=yes' TERM INT
   echo "${argosy_session##*/}" >"$argosy_session/name"
   $argosy_shell mv "$argosy_session/name" "$argosy_pipes/session"
-  # A runner that had no work may have gone before we were there. After it has written "closed", it looks for our session once more.
+  # A runner that had no work may have gone before we began. After it has written "closed", it looks for our session once more.
   [ ! -e "$argosy_pipes/closed" ] || leave
   give_up_later &
   argosy_watchdog=$!
@@ -73,7 +73,7 @@ open_session() {
   exec 3<"$argosy_session/control" 4<&-
 }
 
-# Its own variables are in no environment. A folder that mktemp has made is open to nobody else.
+# Its own variables are in no environment. Only this user can open a folder that mktemp has made.
 hide() {
   for argosy_name in $argosy_hidden; do
     $argosy_shell printenv "$argosy_name" | $argosy_shell base64 | $argosy_shell tr -d '\n'
@@ -159,9 +159,9 @@ kill_group() {
   kill -KILL "-$1" "$1" 2>/dev/null
 }
 
-# Reports to Argo that the runner of a run has ended, if nobody has done so yet. If a container runs out of memory, all its
-# processes are killed, and so is Argo's executor, which would have reported the end. Argo's container "wait" would then wait
-# for this report until the deadline of the pod.
+# Reports to Argo that the runner of a run has ended, unless that was reported already. If a container runs out of memory, all its
+# processes are killed, and so is Argo's executor, which would have reported the end. Argo's container "wait" would then wait for
+# this report until the deadline of the pod.
 tell_of_runner() {
   argosy_word=${argosy_root%/argosy}/var/run/argo/ctr/main
   [ -d "$argosy_word" ] || return

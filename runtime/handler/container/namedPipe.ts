@@ -4,8 +4,8 @@ import { Socket } from "node:net";
 /**
  * How a named pipe is opened. Opening never blocks in any of these ways.
  * - "read": ends when the last writer has closed the pipe, and also if there was no writer yet.
- * - "write": fails with ENXIO if nobody reads.
- * - "feed": for a reader that comes later. The pipe keeps the written bytes meanwhile.
+ * - "write": fails with ENXIO if no process reads.
+ * - "feed": for a reader that comes later. Until then, the pipe keeps the written bytes.
  */
 export type PipeUse = "read" | "write" | "feed";
 
@@ -36,8 +36,8 @@ export function openNamedPipe(path: string, use: PipeUse): Socket {
 }
 
 /**
- * Removes a name in the folder of the pipes, if it is there. If the handler has put a folder in its place, that stays: to remove
- * what is in it could lead to files that only the runner may remove.
+ * Removes a name in the folder of the pipes, if it exists. A folder that the handler has put in its place stays: removing its
+ * content could remove files that only the runner may remove.
  */
 export function removeName(path: string): void {
   try {

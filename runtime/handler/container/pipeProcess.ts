@@ -184,7 +184,7 @@ export class PipeProcess implements HandlerProcess {
 interface ProcessOutput {
   output(chunk: Buffer): void;
   log(chunk: Buffer): void;
-  /** The process has closed its input, and something was written nevertheless. */
+  /** Something was written after the process had closed its input. */
   deaf(): void;
   /** Both outputs have ended: nothing more will come. */
   ended(): void;
@@ -228,7 +228,7 @@ class ProcessPipes {
 
   /**
    * The process has its pipes open, so their names are not needed any more. From now on only the process reads its input: if it
-   * closes the pipe, we are told.
+   * closes the pipe, the next write fails.
    */
   running(): void {
     this.feed.end();

@@ -7,7 +7,7 @@ import { PipeProcess } from "./pipeProcess";
 import { type RunnerLife, ShellSession } from "./shellSession";
 
 /**
- * How often the shell is looked for while it is not there, in milliseconds. The kernel's watches of folders are few, and shared by all
+ * How often the shell is looked for until it is found, in milliseconds. The kernel's watches of folders are few, and shared by all
  * pods of a node.
  */
 const LOOK_EVERY_MS = 50;

@@ -1,7 +1,7 @@
 """The loop around a function in Python: python3 function.py main.py ../shared
 
-Modules are looked for beside the author's file, in vendor/ of the author's folder, in the further folders that are named, and then
-where Python itself looks.
+Modules are looked for in the folder of the author's file, in its vendor/, in the further folders that are named, and then where
+Python itself looks.
 
 It reads requests from descriptor 4, calls reconcile(request) or finalize(request) of the author's file, and writes each
 answer with the request's id to descriptor 3. Whatever else the process writes, or a library or a child of it, is log.
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 def take_over_descriptors():
-    """Nobody but this loop has the requests or the answers: children of the process do not inherit these two."""
+    """Keeps the requests and the answers to this loop: children of the process do not inherit these two descriptors."""
     requests = os.fdopen(os.dup(4), "rb")
     answers = os.fdopen(os.dup(3), "wb")
     os.close(4)
