@@ -7,16 +7,16 @@ import { isApiError } from "./errors";
 
 /**
  * A version that no object has. If an object is applied with it, the API server creates the object, and refuses the write if the
- * object exists. So nobody's object can be taken over between a look and the write.
+ * object exists. So an object that another client creates between the read and the write is not taken over.
  */
 export const MUST_NOT_EXIST = { resourceVersion: "1" } as const;
 
 /**
- * Server-side apply that can also empty a map. If an apply takes the last key of a map away, the API server makes the map null. It
- * refuses that null for a custom kind, and drops the map of its own kinds, with its defaults (seen with 1.34). So the map is taken
- * away first and given back empty.
+ * Server-side apply that can also empty a map. If an apply removes the last key of a map, the API server makes the map null. It
+ * refuses that null for a custom kind, and drops the map of its own kinds, with its defaults (seen with 1.34). So the map is
+ * removed first and then created empty.
  *
- * Guarantee (tests/integration/hostile/emptyMaps.test.ts): a map is taken away only if the API server would accept the empty map, as
+ * Guarantee (tests/integration/hostile/emptyMaps.test.ts): a map is removed only if the API server would accept the empty map, as
  * a dry run shows. If it refuses the rest of the manifest too, nothing is applied.
  *
  * @param before the object that is changed, with the manager's entry in `managedFields`. @default there is none
@@ -38,7 +38,7 @@ export async function applyManifest(
   );
   const trial = client.jsonPatch(resource, manifest.metadata, emptying, { subresource, dryRun: true });
   await trial.catch(async (error: unknown) => {
-    // The object may have another version by now, in which these ways lead elsewhere.
+    // The object may have another version by now, in which these paths lead elsewhere.
     await client.apply(resource, manifest, { ...options, dryRun: true }).catch((later: unknown) => {
       if (isApiError(later, 409)) throw later;
     });

@@ -187,7 +187,7 @@ export class KubernetesClient {
       fieldManager: options.fieldManager,
       force: String(options.force ?? false),
       // A field that the schema does not know is an error of every apply. With `Strict` or `Warn`, the API server only parses the
-      // body once more, as YAML, for keys that are there twice. We write none (k8s.io/apiserver, handlers/patch.go, applyPatcher).
+      // body once more, as YAML, for duplicate keys. We write none (k8s.io/apiserver, handlers/patch.go, applyPatcher).
       fieldValidation: "Ignore",
       ...(options.dryRun && { dryRun: "All" }),
     });
@@ -202,7 +202,7 @@ export class KubernetesClient {
   }
 
   /**
-   * Changes the object by operations (RFC 6902). Either all of them are done or none: if a "test" fails, or a path is not there,
+   * Changes the object by operations (RFC 6902). Either all of them are done or none: if a "test" fails, or a path does not exist,
    * the API server answers 422. With `dryRun` the server checks the object, admission included, and stores nothing.
    */
   jsonPatch(

@@ -15,7 +15,7 @@ export interface ClusterConnection {
   readonly privateKey?: string | Buffer;
   /** Gives the bearer token. Called before every request, so that a rotated token is used at once. */
   readonly token?: () => string | undefined | Promise<string | undefined>;
-  /** Headers that say whom the credentials act as. @default nobody else */
+  /** Headers that say whom the credentials impersonate. @default none */
   readonly impersonation?: Readonly<Record<string, string | string[]>>;
   /** The name that the server's certificate must have, if that is not the host's. */
   readonly serverName?: string;

@@ -82,7 +82,7 @@ export async function discover(
     if (isApiError(error, 404)) throw new UnknownKindError(apiVersion, kind);
     throw error;
   });
-  // Subresources are listed beside their resource, as "deployments/scale".
+  // Subresources are listed next to their resource, as "deployments/scale".
   const found = resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
   if (!found) throw new UnknownKindError(apiVersion, kind);
   return { apiVersion, kind, plural: found.name, namespaced: found.namespaced };
@@ -124,7 +124,7 @@ export async function discoverObjects(
   return undefined;
 }
 
-/** Usually somebody is just creating the kind, so the first tries follow each other quickly. */
+/** Usually the kind is just being created, so the first tries follow each other quickly. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 10_000;
 const WAIT_GROWTH = 1.2;

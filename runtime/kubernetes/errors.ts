@@ -41,7 +41,7 @@ export class ApiError extends Error {
     this.name = "ApiError";
   }
 
-  /** The server's reason in one word, such as "NotFound", "Conflict", "Invalid", "Expired". */
+  /** The server's reason, such as "NotFound", "Conflict", "Invalid", "Expired". */
   get reason(): string {
     return this.status.reason ?? "Unknown";
   }
@@ -65,18 +65,18 @@ const GONE_VERSION_REMEDY =
   "metadata.managedFields still names this version, which the CustomResourceDefinition has no longer. Annotate the object by kubectl: the API server then forgets it";
 
 /**
- * The API server's words for the denial of a request, with the name of the webhook or the policy and without its message. Undefined
- * if the message of a refusal is about anything else.
+ * The API server's message about the denial of a request, with the name of the webhook or the policy and without its message.
+ * Undefined if the message of a refusal is about anything else.
  */
 export function denialIn(message: string): string | undefined {
   return SENTENCES.denial.exec(message)?.[1];
 }
 
 /**
- * What the API server answered, as an error. A webhook chooses the code and the details of its denial. But with 404 nothing is gone,
- * and with 429 or 503 nobody is busy: any such denial counts as forbidden, and its reason and details are not believed. A policy that
- * could not be applied says nothing about the object: that counts as a failure of the API server, with the code that it uses if it
- * cannot call a webhook.
+ * What the API server answered, as an error. A webhook chooses the code and the details of its denial. Its 404 does not mean that
+ * an object is gone, nor its 429 or 503 that the API server is busy: any such denial counts as forbidden, and its reason and
+ * details are dropped. A policy that could not be applied says nothing about the object. That counts as a failure of the API
+ * server, with the code that it uses if it cannot call a webhook.
  */
 export function apiErrorOf(code: number, status: ApiStatus, request: string): ApiError {
   const { message = "" } = status;
@@ -91,7 +91,8 @@ export function apiErrorOf(code: number, status: ApiStatus, request: string): Ap
 }
 
 /**
- * Whether an apply was refused because what is stored does not fit the schema of its kind: somebody gave a field another type.
+ * Whether an apply was refused because what is stored does not fit the schema of its kind: the schema now gives a field another
+ * type.
  */
 export function isMisfit(error: unknown): error is ApiError {
   return error instanceof ApiError && SENTENCES.misfit.test(error.message);
@@ -106,9 +107,9 @@ export function isRightMissing(error: unknown): error is ApiError {
 const SETTLING_MS = 5_000;
 
 /**
- * The error that stands for a refusal. An API server that has just started answers before it has read its roles, and refuses everything
- * (kubernetes, plugin/pkg/auth/authorizer/rbac: nothing waits for the informers; only /readyz says so). If a right is missing then, the
- * error says that the server is busy (503).
+ * The error for a refusal. An API server that has just started answers before it has read its roles, and refuses everything
+ * (kubernetes, plugin/pkg/auth/authorizer/rbac: nothing waits for the informers; only /readyz says so). If a right is missing
+ * then, the error says that the server is busy (503).
  * @param sinceAwayMs how long ago the API server was not reached, in milliseconds
  */
 export function settled(error: ApiError, sinceAwayMs: number): ApiError {
@@ -177,7 +178,7 @@ export function isTooLarge({ code, message }: ApiError): boolean {
 export function isBusy(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const { code, message } = error;
-  // The API server recognizes nobody at the moment, or a proxy before it sends us elsewhere. No object is at fault.
+  // The API server authenticates no client at the moment, or a proxy before it redirects us. No object is at fault.
   if (code === 401 || (code >= 300 && code < 400)) return true;
   // An eviction is refused with 429 too.
   if (code === 429) return !hasCause(error, "DisruptionBudget");
@@ -188,8 +189,8 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Whether the API server cannot fill its cache with a kind, for instance because the kind's conversion webhook is down. Then this kind
- * cannot be listed, and nobody asks too much.
+ * Whether the API server cannot fill its cache with a kind, for instance because the kind's conversion webhook is down. Then this
+ * kind cannot be listed, although the answer (429) says that there are too many requests.
  */
 export function isUncached(error: unknown): boolean {
   return isApiError(error, 429) && SENTENCES.uncached.test(error.message);
@@ -203,8 +204,8 @@ function isUnasked(error: unknown): boolean {
 }
 
 /**
- * Whether nobody has decided about the request: the API server is busy, or cannot call a webhook or apply a policy that must allow
- * the request.
+ * Whether the request was neither allowed nor refused: the API server is busy, or cannot call a webhook or apply a policy that
+ * must allow the request.
  */
 export function isUndecided(error: unknown): boolean {
   return isBusy(error) || isUnasked(error);
@@ -237,8 +238,8 @@ function hasCause({ causes }: ApiError, reason: string): boolean {
 }
 
 /**
- * The API server refuses a write with 409 again and again, though nobody has written the object meanwhile. This is not a race: a
- * webhook or a proxy refuses the write.
+ * The API server refuses a write with 409 again and again, although no other client has written the object since it was read. This
+ * is not a race: a webhook or a proxy refuses the write.
  */
 export class PersistentConflictError extends ApiError {
   constructor({ code, status, request }: ApiError) {
@@ -247,7 +248,7 @@ export class PersistentConflictError extends ApiError {
   }
 }
 
-/** Whether a write failed because somebody else has written the object meanwhile. Another try may succeed. */
+/** Whether a write failed because another client has written the object since it was read. Another try may succeed. */
 export function isRace(error: unknown): error is ApiError {
   return isApiError(error, 409) && !(error instanceof PersistentConflictError);
 }
@@ -282,7 +283,7 @@ export class Conflicts {
    * Notes that a try was refused with 409. Returns if another try makes sense.
    * @param sent the version onto which we wrote. Undefined: no object was expected
    * @param found the version that exists now. Undefined: there is no object
-   * @throws PersistentConflictError if nobody else has written since the last three tries; otherwise the refusal itself, if
+   * @throws PersistentConflictError if no other client has written since the last three tries; otherwise the refusal itself, if
    *   there were enough tries
    */
   met(refusal: ApiError, sent: string | undefined, found: string | undefined): void {

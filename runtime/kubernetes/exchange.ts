@@ -58,7 +58,7 @@ export function answerOfAnother(request: ApiRequest, wanted: string): ApiUnreach
   return new ApiUnreachableError(requestText(request), cause);
 }
 
-/** The error that an answer without success is. @param text of the answer */
+/** The error for an answer without success. @param text of the answer */
 export function toApiError(response: IncomingMessage, text: string, request: ApiRequest): ApiError {
   const code = response.statusCode ?? 0;
   let status: ApiStatus;

@@ -22,8 +22,8 @@ export interface RequestTraits {
 type Queued = Exclude<RequestClass, "lease">;
 
 /**
- * Nobody gives way to a request that has been on its way for this long. The API server no longer works on it, but waits for something
- * else, such as a webhook. A single write that hangs would otherwise delay those of all other objects.
+ * No request gives way to one that has been on its way for this long. The API server no longer works on it, but waits for
+ * something else, such as a webhook. A single write that hangs would otherwise delay those of all other objects.
  */
 const LONG_MS = 1_000;
 /**

@@ -49,9 +49,9 @@ const GROWTH = 2;
  * Reads every object of the selection, page by page. However large the objects are, a page of several objects has at most 4 MiB
  * (tests/unit/client.test.ts).
  *
- * If etcd forgets the list's version before the last page, the pages that are left show what is there by then: the refusal (410) has
- * the token for them (kubernetes, staging/src/k8s.io/apiserver/pkg/storage/etcd3/errors.go, handleCompactedErrorForPaging). A watch
- * from the version of the first page shows what the earlier pages lack.
+ * If etcd forgets the list's version before the last page, the remaining pages show the objects of that later time: the refusal
+ * (410) has the token for them (kubernetes, staging/src/k8s.io/apiserver/pkg/storage/etcd3/errors.go,
+ * handleCompactedErrorForPaging). A watch from the version of the first page shows what the earlier pages lack.
  * @param onPage called with each page's items and the version of the first page, so that a caller need not hold all objects. The next
  *   page is asked for when it has ended
  * @returns the resourceVersion from which a watch continues: that of the first page. "" if the API knows no versions
@@ -99,8 +99,8 @@ export async function listPages(
 }
 
 /**
- * An item as a watch shows it. The items of built-in kinds have neither kind nor apiVersion. In all other answers, these two come first,
- * in this order, and whoever compares two states of an object compares their texts.
+ * An item as a watch shows it. The items of built-in kinds have neither kind nor apiVersion. In all other answers, these two come
+ * first, in this order, because two states of an object are compared by their texts.
  */
 function itemOf(
   { apiVersion, kind }: Resource,

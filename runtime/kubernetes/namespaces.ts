@@ -6,7 +6,7 @@ import { ifRefused, isApiError } from "./errors";
 const NAMESPACES = builtIn("v1", "Namespace");
 
 /**
- * Whether a namespace is there, or is being deleted with all that is in it, or is gone. "unseen" if we may not see it.
+ * Whether a namespace exists, is being deleted with all of its objects, or is gone. "unseen" if we may not see it.
  * @throws ApiError, ApiUnreachableError
  */
 export async function lookAtNamespace(

@@ -3,8 +3,8 @@ const DENIAL =
   /^(?:\S+ (?:"[^"]*" )?is forbidden: )?((?:admission webhook|ValidatingAdmissionPolicy|policy) (?:"[^"]*"|'[^']*')(?: with binding '[^']*')? denied (?:the )?request)\b/;
 
 /**
- * Every sentence of the API server by which a refusal is told from another one with the same code and reason. Kubernetes promises none
- * of them. With another wording, such a refusal would count as any other one.
+ * Every sentence of the API server that distinguishes a refusal from others with the same code and reason. Kubernetes promises
+ * none of them. With another wording, such a refusal would count as any other one.
  *
  * Contract (tests/integration/sentences.test.ts): each is provoked on an API server of each release that CI runs.
  *
@@ -18,7 +18,7 @@ export const SENTENCES = {
   denial: DENIAL,
   /**
    * A policy, or one of its bindings, could not be applied at all, for example because its parameters are missing or not read yet
-   * (policy/generic/policy_dispatcher.go, addConfigError). A webhook's own words follow "denied the request".
+   * (policy/generic/policy_dispatcher.go, addConfigError). A webhook's own message follows "denied the request".
    */
   unappliedPolicy: new RegExp(
     `${DENIAL.source}(?<= denied request): failed to configure (?:policy|binding): `,

@@ -59,7 +59,7 @@ export class HttpTransport {
   };
   /** The beginning of every path if the API server is behind a proxy: "/k8s/clusters/c-1". */
   private readonly basePath: string;
-  /** The server's clock when ours, the monotonic one, began. Undefined if no answer has told it. */
+  /** The server's clock when ours, the monotonic one, began. Undefined if no answer has given it. */
   private clockBegan: number | undefined;
   /** Why no connection is opened any more. Undefined: connections are opened. */
   private closed: Error | undefined;
@@ -91,9 +91,9 @@ export class HttpTransport {
    * Sends a request when its turn at the gate has come. Each repetition passes the gate again, where its fence is asked again.
    *
    * If a connection that was used before breaks, a request that is no POST is sent again, although it may have been done: see
-   * {@link StaleConnectionError}. Every caller bears that. A GET changes nothing. Each of our other requests names the version, the
-   * uid or the value on which it depends, or sets what the first one has set. If the second one is refused because of what the first
-   * one may have changed, the caller is told that the answer was lost, and looks.
+   * {@link StaleConnectionError}. Every caller bears that. A GET changes nothing. Each of our other requests names the version,
+   * the uid or the value on which it depends, or sets what the first one has set. If the second one is refused because of what the
+   * first one may have changed, the caller gets an error that the answer was lost, and reads the object.
    * @throws ApiError if the server refuses, ApiUnreachableError if there is no answer, AnswerTooLongError, and what the fence
    *   throws
    */
@@ -129,8 +129,8 @@ export class HttpTransport {
   }
 
   /**
-   * The time by the server's clock, in milliseconds since 1970, as its last answer told it: up to a second late. The time by this
-   * machine's clock if no answer has told a time.
+   * The time by the server's clock, in milliseconds since 1970, as its last answer gave it: up to a second late. The time by this
+   * machine's clock if no answer has given a time.
    */
   now(): number {
     return this.clockBegan === undefined ? Date.now() : this.clockBegan + performance.now();
