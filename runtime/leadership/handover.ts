@@ -5,14 +5,13 @@ import type { OurLease } from "./ourLease";
 import type { Term } from "./term";
 
 /**
- * The end of one term. It frees the lease and leaves an annotation in it that names the runs that have not ended. It renews
- * that annotation until they have ended. The rules for the annotation are those for the lease: each renewal tests the text
- * that was there before. A leader that has seen it unchanged for a lease's time removes exactly the text that it saw, and only
- * then takes the keys.
+ * The end of one term. It frees the lease and leaves an annotation in it that names the runs that have not ended. It renews that
+ * annotation until they have ended. The rules for the annotation are those for the lease: each renewal tests the text from before.
+ * A leader that has seen it unchanged for a lease's time removes exactly the text that it saw, and only then takes the keys.
  */
 export class Handover {
   private readonly name = finishingAnnotation(randomUUID());
-  /** The text of the annotation in the Lease. Undefined while none is known to be there. */
+  /** The text of the annotation in the Lease. Undefined while none is known to exist. */
   private text: string | undefined;
   private renewals = 0;
 
@@ -42,7 +41,7 @@ export class Handover {
     }
   }
 
-  /** All runs have ended: removes the annotation, so that nobody waits until it is stale. */
+  /** All runs have ended: removes the annotation, so that no process waits until it is stale. */
   async remove(): Promise<void> {
     if (this.text === undefined) return;
     await this.lease.patch([...this.isThere(this.text), { op: "remove", path: annotationPath(this.name) }]);
@@ -67,7 +66,7 @@ export class Handover {
     const { lease, term } = this;
     // If etcd was restored, the Lease may be ours again. The process that has led since still trusts its own.
     if (await lease.readLease(term.remainingMs)) return term.end();
-    // Somebody deleted the Lease. The leader creates it again, with what it knew of us.
+    // The Lease was deleted. The leader creates it again, with what it knew of us.
     if (!lease.exists) return;
     this.text = finishingIn(lease.annotations).get(this.name);
     if (this.text === undefined && !lease.isOurs) term.end();

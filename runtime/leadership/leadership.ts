@@ -7,14 +7,13 @@
  * - A handover frees the lease at once, while the old process ends its runs. Test: "hands over at once".
  * - The runs of a process that dies in a handover are taken over after its lease's time. Test: "takes over the runs of one that
  *   died while it finished them".
- * - The leader keeps its term if somebody else writes or deletes the Lease. Tests: "goes on leading, no matter who else writes the
- *   Lease", "goes on leading when the Lease is deleted", "goes on leading alone when somebody takes everything out".
- * - Others who touch the Lease of a dead leader do not keep it. Tests: tests/unit/signOfLife.test.ts, and "is taken from a dead
- *   leader although somebody sets an annotation to and fro".
- * - A leader ends its term if etcd was restored from a backup: what it knows may be later than what the API server has. Test: "ends
- *   the term and begins another one when etcd is restored to an earlier time of the same term". Until then nobody leads beside it.
- *   Tests: "is led by one at a time when etcd is restored to a time at which nobody led", "is led by one at a time when etcd is
- *   restored to a time before a handover that has not ended".
+ * - The leader keeps its term if another client writes or deletes the Lease. Tests: "goes on leading …" in
+ *   tests/unit/leadershipMeddling.test.ts.
+ * - The Lease of a dead leader is taken even if other clients keep touching it. Tests: tests/unit/signOfLife.test.ts, and "is
+ *   taken from a dead leader although another client sets an annotation to and fro".
+ * - A leader ends its term if etcd was restored from a backup: what it knows may be later than what the API server has. Test:
+ *   "ends the term and begins another one when etcd is restored to an earlier time of the same term". Until then no other process
+ *   leads. Tests: "is led by one at a time when etcd is restored …".
  * - Two processes of the same identity are two processes. Test: "lets one of two processes of the same identity lead".
  *
  * Assumptions
@@ -26,10 +25,10 @@
  * - The API server may do a write after the term's end that left before. Versions guard what must not be overwritten.
  * - On some machines the monotonic clock stands still during sleep. A leader that wakes there trusts its lease for up to two
  *   thirds of the lease's time, until its next renewal fails.
- * - If somebody deletes the Lease, or etcd is restored, a process that has never seen the Lease, or not its last state, may take it
- *   at once. That process cannot tell this from a first start.
- * - If somebody empties the whole specification of a dead leader's Lease and then touches that Lease all the time, nobody takes it.
- *   No process can tell this from a leader that puts the Lease right each time.
+ * - If the Lease is deleted or etcd is restored, a process that has not seen the last state of the Lease may take it at once. That
+ *   process cannot tell this from a first start.
+ * - If a client empties the whole specification of a dead leader's Lease and then keeps touching that Lease, no process takes it.
+ *   No process can tell this from a leader that corrects the Lease each time.
  *
  * @see https://pkg.go.dev/k8s.io/client-go/tools/leaderelection
  */
@@ -77,7 +76,7 @@ export class Leadership {
       readonly identity: string;
       /** How long a lease holds without renewal, in seconds. @default 15 */
       readonly leaseSeconds?: number | undefined;
-      /** What tells this program from every other. @default nobody knows, and {@link Leadership.markAsked} marks nothing */
+      /** What tells this program from every other. @default unknown: {@link Leadership.markAsked} marks nothing */
       readonly program?: string | undefined;
       /** Called when we lead. Every write asks this term. */
       readonly onLeading: (term: Term) => void;
@@ -143,7 +142,7 @@ export class Leadership {
 
   /**
    * Writes the state of a staged roll-out into the Lease.
-   * @returns false if that failed, also because somebody else has written it
+   * @returns false if that failed, also because another client has written it
    */
   async writeRollout(text: string): Promise<boolean> {
     const { term } = this;
@@ -171,7 +170,7 @@ export class Leadership {
     const { current } = this;
     this.current = undefined;
     current?.end();
-    // The lease is ours although somebody has ended the term before.
+    // The lease is still ours, even if the term ended earlier.
     if (current) await this.tried(this.lease.free());
   }
 
@@ -251,7 +250,7 @@ export class Leadership {
     }
   }
 
-  /** Takes the lease as it was seen, and leads. @returns false if it has changed meanwhile */
+  /** Takes the lease as it was seen, and leads. @returns false if it has changed since */
   private async acquire(): Promise<boolean> {
     const until = await this.lease.acquire();
     if (until === undefined) return false;

@@ -14,8 +14,8 @@ export interface LeaseSpec {
 }
 
 /**
- * What a process writes to free the lease. Nobody else writes both fields by accident. Anyone who only empties the holder, or
- * the whole specification, does not free the lease.
+ * What a process writes to free the lease. No other client writes both fields by accident. Emptying only the holder, or the whole
+ * specification, does not free the lease.
  */
 export const FREE = { holderIdentity: "", leaseDurationSeconds: 1 };
 
@@ -56,7 +56,7 @@ const FINISHING_PREFIX = `${DOMAIN}/finishing-`;
 export const ASKED_ANNOTATION = `${DOMAIN}/asked-by`;
 /** The annotation with the state of a staged roll-out. */
 export const ROLLOUT_ANNOTATION = `${DOMAIN}/rollout`;
-/** The API server takes 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
+/** The API server accepts 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
 const LONGEST_ANNOTATIONS = 200 * 1024;
 
 /** One Lease by its name, on the connection that only leases use. */
@@ -87,7 +87,7 @@ export function finishingIn(annotations: Readonly<Record<string, string>>): Map<
   return new Map(Object.entries(annotations).filter(([name]) => name.startsWith(FINISHING_PREFIX)));
 }
 
-/** What such an annotation says. Undefined if somebody else has written nonsense there. */
+/** What such an annotation says. Undefined if it is not valid. */
 export function readFinishing(annotation: string): Finishing | undefined {
   try {
     const { identity, keys, leaseSeconds, renewal } = JSON.parse(annotation) as JsonObject;
@@ -101,7 +101,7 @@ export function readFinishing(annotation: string): Finishing | undefined {
 }
 
 /**
- * The mark of a program that has asked its handler about every object. Nobody can change a part of it unnoticed.
+ * The mark of a program that has asked its handler about every object. A change of any part of it is noticed.
  * @param exceptions objects that it may not have asked about
  */
 export function askedMark(program: string, exceptions: readonly string[]): string {

@@ -21,8 +21,8 @@ import {
 import type { Term } from "./term";
 
 /**
- * The part of a lease's time that a request about it may take. A process may write for two thirds: so a leader has time for a second
- * request if the first one gets no answer, and leads also if a busy API server takes that long for each answer.
+ * The part of a lease's time that a request about it may take. A process may write for two thirds. So a leader has time for a
+ * second request after one without an answer, and goes on leading with a busy API server that takes that long for each answer.
  */
 const PATIENCE = 1 / 3;
 /** The part of a lease's time in which a process may write, from the beginning of its last renewal. */
@@ -47,7 +47,7 @@ export class OurLease {
   blockedKeys: ReadonlySet<string> = new Set();
   private lease: Lease | undefined;
   private changedAt = Number.NEGATIVE_INFINITY;
-  /** Whether the Lease is that of a backup: whoever has led since may still trust a later one. */
+  /** Whether the Lease is that of a backup: the process that has led since may still trust a later one. */
   private isRestored = false;
   /** What each process that finishes its runs has written, and since when we have seen that. */
   private finishing = new Map<string, { readonly text: string; readonly since: number }>();
@@ -60,7 +60,7 @@ export class OurLease {
       readonly identity: string;
       /** How long the lease holds without renewal, in milliseconds. */
       readonly leaseMs: number;
-      /** What tells this program from every other. @default nobody knows */
+      /** What tells this program from every other. @default unknown */
       readonly program?: string | undefined;
       readonly clock: Clock;
       /** Called when {@link OurLease.blockedKeys} have changed. */
@@ -87,8 +87,8 @@ export class OurLease {
 
   /** Whether we may take it. For a process that does not lead. */
   get isFree(): boolean {
-    // Somebody may have deleted the Lease, shortened it or removed its holder. The holder may still trust its term, so the Lease
-    // counts as free only after its full time. Our own, of a term that has ended, has been taken by nobody since.
+    // A client may have deleted the Lease, shortened it or removed its holder. The holder may still trust its term, so the Lease
+    // counts as free only after its full time. If it is still that of our last term, no process has taken it since.
     return (
       this.isOurs ||
       (this.isReleased && !this.isRestored) ||
@@ -111,8 +111,8 @@ export class OurLease {
   /** Reads the Lease. For a process that does not lead. */
   async look(): Promise<void> {
     await this.readLease();
-    // Forget our last term as soon as the Lease is not ours. Otherwise, if a restore of etcd brings back the Lease of that term, we
-    // would take it for ours, while the process that has led since still trusts its own term.
+    // Forget our last term as soon as the Lease is not ours. Otherwise a restore of etcd could bring back the Lease of that term.
+    // We would take it for ours, while the process that has led since still trusts its own term.
     if (!this.isOurs) this.own = {};
   }
 
@@ -127,7 +127,7 @@ export class OurLease {
 
   /**
    * Takes the lease as it was seen.
-   * @returns until when the new term lasts. Undefined if the lease has changed meanwhile
+   * @returns until when the new term lasts. Undefined if the lease has changed since
    */
   async acquire(): Promise<number | undefined> {
     const { identity, program } = this.options;
@@ -140,7 +140,7 @@ export class OurLease {
       leaseDurationSeconds: this.leaseDurationSeconds,
       acquireTime: now,
       renewTime: now,
-      // The API server refuses more, and somebody may have written as much by hand.
+      // The API server refuses more, and a user may have written as much by hand.
       leaseTransitions: leaseTransitions < MOST_TRANSITIONS ? leaseTransitions + (isNext ? 1 : 0) : 0,
     };
     this.exceptions = exceptionsIn(this.annotations, program);
@@ -177,8 +177,8 @@ export class OurLease {
       if (!isApiError(error, 422) && !isApiError(error, 404)) throw error;
       const wentBack = await this.readLease(term.remainingMs);
       if (wentBack || this.isTaken) return term.end();
-      // Somebody deleted the Lease, or wrote nonsense into it. Others wait as long as it would have held. What they have to
-      // finish is not forgotten.
+      // The Lease was deleted or made invalid. Other processes wait as long as it would have held. What they have to finish is
+      // kept.
       await this.write({ ...this.own, renewTime }, this.annotations, term.remainingMs);
     }
     term.extend(until);
@@ -202,7 +202,7 @@ export class OurLease {
     }
   }
 
-  /** Marks the Lease: this program has asked about every object. @param exceptions but about these, of which nothing is known */
+  /** Marks the Lease: this program has asked about every object. @param exceptions objects about which it may not have asked */
   async markAsked(term: Term, exceptions: readonly string[]): Promise<void> {
     const { program } = this.options;
     if (program === undefined) return;
@@ -338,7 +338,7 @@ export class OurLease {
     return Math.ceil(this.options.leaseMs / 1000);
   }
 
-  /** The time of day, for people who read the Lease. */
+  /** The time of day, for readers of the Lease. */
   private timeOfDay(): string {
     return microTimeOf(this.options.clock.date());
   }
@@ -348,7 +348,7 @@ export class OurLease {
 export interface Clock {
   /** The monotonic clock, in milliseconds. */
   now(): number;
-  /** The time of day. Only people read it in the Lease. */
+  /** The time of day. No process uses it in the Lease. */
   date(): Date;
   /** Resolves after that time, or when the signal is aborted. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
@@ -362,7 +362,7 @@ export const SYSTEM_CLOCK: Clock = {
 };
 
 /**
- * Whether the holder may have written a Lease between two looks. Only a change of the specification counts. If somebody has
+ * Whether the holder may have written a Lease between two looks. Only a change of the specification counts. If a client has
  * reverted this change before the second look, only `resourceVersion` and the entries of the specification in `managedFields`
  * differ. Other writers, such as a process that finishes its runs, change something outside the specification. They have entries
  * of their own in `managedFields`.
@@ -375,12 +375,13 @@ export function isSignOfLife(lease: Lease | undefined, before: Lease | undefined
   if (lease?.metadata.resourceVersion === before?.metadata.resourceVersion) return false;
   if (rest(lease) !== rest(before)) return false;
   const [writers, writersBefore] = [specWriters(lease), specWriters(before)];
-  // Somebody has taken out who wrote the specification, or all of it. It is safer to wait than to lead beside another process.
+  // A client has removed the specification or the record of who wrote it. It is safer to wait than to lead while another process
+  // does.
   const isUnknown = writers === undefined || writersBefore === undefined;
   return isUnknown || writers !== writersBefore;
 }
 
-/** What a Lease has besides its specification and what the API server keeps, as JSON. */
+/** A Lease without its specification and without what the API server maintains, as JSON. */
 function rest(lease: Lease | undefined): string {
   const { resourceVersion: _, managedFields: __, ...rest } = lease?.metadata ?? {};
   return JSON.stringify(rest);
