@@ -9,7 +9,7 @@ import type { StoredObject } from "./storedObject";
 /** What the news depend on. */
 export interface Facts {
   readonly owner: Owner;
-  /** A fingerprint of the fields that we own, with their values. It changes when somebody removes or changes one of them. */
+  /** A fingerprint of the fields that we own, with their values. It changes when another client removes or changes one of them. */
   readonly owned: string;
   /** Whether it is ready: see `ChildStore.whyNotReady`. */
   readonly isReady: boolean;

@@ -141,7 +141,7 @@ export class AppliedManifests {
     this.applied.delete(childUid);
   }
 
-  /** A manifest is being applied to the child. If no answer comes, nobody knows what the child holds until the next apply. */
+  /** A manifest is being applied to the child. If no answer comes, the child's content is unknown until the next apply. */
   doubt(childUid: string): void {
     this.applied.set(childUid, { manifest: "", owned: "" });
   }
@@ -187,7 +187,7 @@ interface WritesInProgress {
 export class HeldWatchEvents {
   private readonly writing = new Map<string, WritesInProgress>();
 
-  /** Writes the object with that key. Events about it wait meanwhile. */
+  /** Writes the object with that key. Events about it wait until the write ends. */
   async during<Result>(key: string, write: () => Promise<Result>): Promise<Result> {
     const writing = this.writing.get(key) ?? { count: 0, events: [] };
     this.writing.set(key, writing);
@@ -204,7 +204,7 @@ export class HeldWatchEvents {
 
   /**
    * Handles an event about the object with that key, now or when our writes of the object have been answered.
-   * @param takeIn may throw: now that is the caller's, and later it ends neither the write nor the events behind it
+   * @param takeIn may throw. Now the caller gets the error. Later it ends neither the write nor the events behind it
    */
   takeOrHold(key: string, takeIn: () => void, onRefused: (error: Error) => void): void {
     const writing = this.writing.get(key);
@@ -229,16 +229,17 @@ export interface Wanted {
 /** Of how many owners children are remembered. */
 const MOST_OWNERS = 10_000;
 /**
- * For how long, in milliseconds, if no answer about their owner comes meanwhile: a reconcile may fail a few times. A standby gets no
- * answers, and sees each child that the leader deletes. It must not take such a child for a Job that went by itself, when it leads
- * long after that.
+ * For how long they are remembered if no answer about their owner comes, in milliseconds: a reconcile may fail a few times. A
+ * standby gets no answers, and sees each child that the leader deletes. If it leads long after that, it must not take such a child
+ * for a Job that went by itself.
  */
 const KEPT_MS = 600_000;
 
 /**
  * Children that were ready when they went, although we did not delete them. A Job whose `ttlSecondsAfterFinished` is short goes
- * before any reconcile sees that it is complete. If nobody remembered that, a Job that is created once would be made again and again.
- * They are remembered until the next answer about their owner. If a Job is missing in this answer, a later answer creates it again.
+ * before any reconcile sees that it is complete. Without this record, a Job that is created once would be created again and again.
+ * They are remembered until the next answer about their owner. If a Job is missing in this answer, a later answer creates it
+ * again.
  */
 export class ReadyWhenGone {
   /**
@@ -290,7 +291,7 @@ export class ReadyWhenGone {
     return ready;
   }
 
-  /** The owner's child with that key is there again, or is remembered elsewhere. */
+  /** The owner's child with that key exists again, or is remembered elsewhere. */
   forgetGone(ownerUid: string, key: string): void {
     this.byOwner.get(ownerUid)?.delete(key);
   }

@@ -38,9 +38,9 @@ export interface ChildStoreOptions {
   readonly operator: OperatorNames & { readonly children?: readonly ChildKind[] };
   /** The kind of the custom resources that own the children. */
   readonly ownerKind: Resource;
-  /** @default nobody hears of it */
+  /** @default nothing is reported */
   readonly emit?: Emit | undefined;
-  /** A watch reported a child during our own write to it, and the report could not be taken in. @default nobody is called */
+  /** A watch reported a child during our own write to it, and the store could not accept the report. @default ignored */
   readonly onRefused?: (resource: Resource, error: Error) => void;
   /** How much content is kept, in characters of JSON: see `Store`. */
   readonly mostKept?: number | undefined;
@@ -74,7 +74,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
    * Children that no watch shows any more: they were deleted, or are no longer marked as ours. Bounded by {@link MOST_UNSURE}.
    */
   private readonly unsure = new Set<string>();
-  /** Children that we deleted and that somebody's finalizer, or their grace period, keeps for a while, by uid. */
+  /** Children that we deleted and that a finalizer or their grace period keeps for a while, by uid. */
   private readonly leaving = new Set<string>();
   private readonly formerKinds = new Set<string>();
   /** The uids of owners that went when all of their children elsewhere had been deleted. */
@@ -124,7 +124,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
     dropOldest(this.emptiedOwners, MOST_EMPTIED);
   }
 
-  /** Whether the owner went when all of its children elsewhere had been deleted. False also if nobody knows. */
+  /** Whether the owner went when all of its children elsewhere had been deleted. False also if that is not known. */
   wasEmptied(ownerUid: string): boolean {
     return this.emptiedOwners.has(ownerUid);
   }
@@ -145,14 +145,12 @@ export class ChildStore extends ChildrenByOwner<Child> {
     return this.store.read(child);
   }
 
-  /**
-   * Whether a watch stopped showing the child with that name since we last looked. The child may then be there without its marks.
-   */
+  /** Whether a watch stopped showing the child with that name since we last looked. The child may then exist without its marks. */
   isUnsure(resource: Resource, name: ObjectName): boolean {
     return this.unsure.has(storeKey(resource, name));
   }
 
-  /** The child with that name may be there without its marks: see {@link isUnsure}. */
+  /** The child with that name may exist without its marks: see {@link isUnsure}. */
   becomeUnsure(resource: Resource, name: ObjectName): void {
     this.unsure.add(storeKey(resource, name));
     dropOldest(this.unsure, MOST_UNSURE);
@@ -193,7 +191,8 @@ export class ChildStore extends ChildrenByOwner<Child> {
    * Runs a write to a child and stores its result before the watch brings it, so that our own write
    * causes no reconcile.
    * @param manifest what is applied. Undefined for a deletion
-   * @param write gives the object that the API server answered. Undefined if the child is gone, or goes and nobody waits for that
+   * @param write gives the object that the API server answered. Undefined if the child is gone, or is going and the caller does
+   *   not wait for that
    */
   async write<Result extends { object: KubernetesObject | undefined }>(
     resource: Resource,
@@ -212,7 +211,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
       if (object) {
         const { uid, resourceVersion } = object.metadata;
         const stored = this.store.set(resource, object, "handled");
-        // The store may have a later version, which somebody else has written.
+        // The store may have a later version, which another client has written.
         const isStored = stored?.uid === uid && stored.resourceVersion === resourceVersion;
         const owned = isStored ? stored.facts.owned : this.applied.ownedIn(object);
         if (stored?.uid !== uid) this.applied.forgetApplied(uid);
@@ -280,7 +279,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
       this.becomeUnsure(before.resource, before);
       if (!isByUs) this.gone.went(before, object, applied);
     }
-    // The children in the first list were there before us, and every object is looked at then anyway.
+    // The children in the first list are older than this process, and every object is looked at then anyway.
     if (source === "handled" || source === "initial") return;
     if (isLingering(before, after)) this.leaving.add(after.uid);
     for (const news of newsOf(change, isByUs, this.managers)) this.options.emit?.(news);

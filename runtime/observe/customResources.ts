@@ -26,8 +26,8 @@ export type KnownObjects = Pick<
 >;
 
 /**
- * The longest memory that is kept of an object, in characters of JSON: room for about 200 children that are created once. The memory is
- * kept as long as the object exists, and anyone who may write a status can write a memory of more than a megabyte.
+ * The longest memory that is kept of an object, in characters of JSON: room for about 200 children that are created once. The
+ * memory is kept as long as the object exists, and any client that may write a status can write a memory of more than a megabyte.
  */
 const MOST_MEMORY_LENGTH = 16 * 1024;
 
@@ -56,8 +56,8 @@ export class CustomResources {
       readonly client: Pick<KubernetesClient, "get" | "now">;
       readonly resource: Resource;
       /**
-       * Our finalizers. If an object that is not being deleted loses one of them, it is reconciled, because otherwise nobody would be
-       * asked before it goes. @default none
+       * Our finalizers. If an object that is not being deleted loses one of them, it is reconciled. Otherwise it would go before
+       * the operator could act. @default none
        */
       readonly finalizers?: readonly string[];
       /**
@@ -103,7 +103,7 @@ export class CustomResources {
     return this.get(name, "handled");
   }
 
-  /** The object as it is now, for everybody else. A change that is found by this read is reported. */
+  /** The object as it is now, for any other purpose. A change that is found by this read is reported. */
   async read(name: ObjectName): Promise<KubernetesObject | undefined> {
     return this.get(name, "answer");
   }
@@ -112,7 +112,7 @@ export class CustomResources {
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
     const { uid, resourceVersion } = object.metadata;
-    // An object that the watch has not reported yet is not taken in. Otherwise its creation would be missed.
+    // An object that the watch has not reported yet is not stored. Otherwise its creation would be missed.
     if (this.store.find(resource, object.metadata)?.uid === uid) this.store.set(resource, object, "answer");
     else {
       this.ahead.delete(uid);
@@ -168,8 +168,8 @@ export class CustomResources {
   }
 
   /**
-   * The engine's memory that the object's status has, or had before somebody emptied it. Undefined if none is known, or if it is too
-   * long to be kept.
+   * The engine's memory that the object's status has, or had before another client emptied it. Undefined if none is known, or if
+   * it is too long to be kept.
    */
   lastMemoryOf({ metadata }: KubernetesObject): JsonObject | undefined {
     const stored = this.store.find(this.options.resource, metadata);
@@ -223,7 +223,7 @@ export class CustomResources {
     // The references of an object may be in a part of it that does not count as a change.
     if (!after || this.options.watched || same?.trigger !== after.facts.trigger)
       this.options.onSeen?.({ name, namespace }, after && object);
-    // The answer to our own write may bring somebody else's change before the watch does. The watch then reports nothing new.
+    // The answer to our own write may bring another client's change before the watch does. The watch then reports nothing new.
     if (source === "handled") return;
     const { emit } = this.options;
     if (left) emit({ kind: "object gone", name: { namespace, name }, uid: left.uid });
@@ -271,7 +271,7 @@ export class CustomResources {
 
   private enter(stored: StoredObject<ObjectFacts>): void {
     this.uids.add(stored.uid);
-    // It is there again if etcd was restored to a time before its deletion.
+    // It exists again if etcd was restored to a time before its deletion.
     this.removed.delete(stored.uid);
     const written = this.ahead.get(stored.uid);
     if (written === undefined) return;

@@ -184,7 +184,7 @@ export class KindWatch {
   }
 }
 
-/** What is asked for is being listed, so it is not known yet which objects there are. */
+/** The objects are still being listed, so they are not all known. */
 export class StillListingError extends Error {
   /** @param awaits the list after which it is tried again at once, if it is one of a kind's */
   constructor(
@@ -203,14 +203,14 @@ type DeclaredKind = TypeMeta & { readonly retired?: boolean | undefined };
 type FollowedSelection = Omit<KindWatchOptions, "client" | "resource" | "answersOthers" | "onInterruption">;
 
 /**
- * One kind, watched wherever the cluster serves it. It is looked for until it is found, in the background. It is found again at another
- * path if somebody created its CRD again with another scope or plural, which no watch reports.
+ * One kind, watched wherever the cluster serves it. It is looked for in the background until it is found. If its CRD was created
+ * again with another scope or plural, which no watch reports, it is found at the new path.
  *
  * Guarantees, each with a test in tests/unit/followedKind.test.ts, childWatches.test.ts or usedObjects.test.ts:
- * - A kind that is not where it was is looked for until the cluster serves it, there or at another path.
+ * - A kind that is no longer served at its path is looked for until the cluster serves it, there or at another path.
  * - If several looks find the kind at another path, it is watched there once.
- * - An API server that is away, or busy for a moment, says nothing about the kind. But if it goes on failing to say how it serves
- *   this kind while it answers others, that is a problem of the kind: see {@link WatchFailures}.
+ * - An API server that is away, or busy for a moment, says nothing about the kind. A lasting failure for this kind alone is a
+ *   problem of the kind: see {@link WatchFailures}.
  */
 export class FollowedKind {
   /** Where the kind was found. Undefined: it was not found yet. */
@@ -246,8 +246,7 @@ export class FollowedKind {
   }
 
   /**
-   * Begins to look for the kind. Resolves when it was found and listed, or refused, or when the cluster has said that it does not
-   * serve the kind.
+   * Begins to look for the kind. Resolves when the kind was found and listed, was refused, or is not served by the cluster.
    * @throws Error if it was stopped before that
    */
   startWatching(): Promise<void> {
@@ -272,7 +271,7 @@ export class FollowedKind {
     await Promise.all(lists);
   }
 
-  /** The kind is not where it was. It is looked for until the cluster serves it, there or at another path. */
+  /** The kind is no longer served at its path. It is looked for until the cluster serves it, there or at another path. */
   lost(where: Resource): void {
     // Each namespace reports this again and again.
     if (where !== this.resource || this.isSought) return;
@@ -308,19 +307,19 @@ export class FollowedKind {
     const now = await seeking.finally(() => {
       this.isSought = false;
     });
-    // A look may have found the kind meanwhile, at a path that is gone again by now.
+    // Another look may have found the kind first, at a path that is gone by now.
     await this.found(now, this.resource);
   }
 
   private async found(now: Resource, before: Resource | undefined): Promise<void> {
     // A look that was held up, since the API server was away, may find the same as the next one.
     if (this.resource !== before || (before && isServedAlike(now, before))) return;
-    // The answer may come after the stop. Nobody would end a watch that begins then.
+    // The answer may come after the stop. A watch that began then would never be stopped.
     this.stopping.signal.throwIfAborted();
     this.resource = now;
     const left = this.watches;
     this.watches = this.options.onFound(now, before).map((selection) => this.watch(now, selection));
-    // Before the old path is left: nobody may think that the kind is known meanwhile.
+    // Before the old path is left: in between, the kind must not count as known.
     for (const watch of this.watches) watch.startWatching();
     const listed = this.watches.map((each) => each.whenListed());
     await Promise.all([...left.map((each) => each.stopWatching()), ...listed]);

@@ -114,7 +114,7 @@ const NONE: readonly string[] = [];
 /** How many objects in a row may each be a child of the one before. Work that is divided among operators has two or three. */
 const MOST_LEVELS = 12;
 
-/** How many objects in a row led to an object, each as a child of the one before: 0 for an object that is nobody's child. */
+/** How many objects in a row led to an object, each as a child of the one before: 0 for an object that is no child. */
 function levelOf({ metadata: { labels, annotations } }: Manifest): number {
   if (labels?.[CHILD_OF_LABEL] === undefined) return 0;
   const level = Number(annotations?.[LEVEL_ANNOTATION]);
@@ -131,7 +131,7 @@ export function whyTooDeep(object: KubernetesObject): ReconcileFailure | undefin
   return new ReconcileFailure("ChildCycle", message, { permanent: true });
 }
 
-/** What becomes of Argosy's own labels, or annotations, if a handler answers them on a child. All others are refused. */
+/** What happens to Argosy's own labels and annotations if a handler answers them on a child. All others are refused. */
 interface Known {
   readonly applied: readonly string[];
   readonly leftOut: readonly string[];
@@ -174,7 +174,7 @@ const ANNOTATIONS: Known = {
 
 /** What to say of an annotation that is refused, if it has a remedy of its own. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  // People guess it, since other tools have one of this name.
+  // Users guess it, since other tools have one of this name.
   [`${DOMAIN}/keep`]: `which Argosy does not know: ${ONCE_ANNOTATION} lets a child be created only once, and no annotation keeps a child when its object goes`,
   // Applied as it was given, the child would lose all its fields.
   [TRUNCATED_ANNOTATION]:
@@ -182,8 +182,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks Argosy's own labels and annotations on an answered child. One that is unknown is a mistake, which nobody would notice, or
- * one that gets a meaning later.
+ * Checks Argosy's own labels and annotations on an answered child. An unknown one is refused: it is a mistake that would go
+ * unnoticed, or a later version may give it a meaning.
  * @param path of the child in the answer: "children[0]"
  * @throws ReconcileFailure `InvalidAnswer`
  */
@@ -244,7 +244,7 @@ export function ownedManifest(
   metadata.labels = { ...applied.labels, ...marks.labels };
   metadata.annotations = { ...applied.annotations, ...marks.annotations };
   const level = levelOf(object);
-  // The other marks tell the first level.
+  // Without the annotation, the other marks mean the first level.
   if (level > 0) metadata.annotations[LEVEL_ANNOTATION] = String(level + 1);
   if (Object.keys(metadata.annotations).length === 0) delete metadata.annotations;
   if (marks.ownerReferences) metadata.ownerReferences = marks.ownerReferences;
@@ -287,7 +287,7 @@ export function marksOf(
 function withSecretData(child: Manifest): Manifest {
   const { stringData, ...secret } = child;
   if (!isSecretKind(child) || !isRecord(stringData)) return child;
-  // What is no text stays where the handler has put it: there, the API server says so.
+  // A value that is no text stays where the handler has put it: the API server reports it there.
   const others = Object.entries(stringData).filter(([, value]) => value !== null && !isText(value));
   const data = Object.entries(secretDataOf(child)).filter(
     ([key]) => !others.some(([other]) => other === key),

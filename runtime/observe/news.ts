@@ -3,7 +3,7 @@ import type { ObjectName } from "../base/objects";
 import type { TypeMeta } from "../base/resource";
 import type { Owner } from "./ownership";
 
-/** A changed child, as its owner learns of it. */
+/** A changed child, as it is reported to its owner. */
 export interface ChangedChild extends ObjectName {
   readonly kind: string;
   /** The last field manager, other than ours, that wrote to the child. Undefined if there is none, or the child is gone. */
@@ -76,7 +76,7 @@ export interface OwnNews {
   readonly key: string;
 }
 
-/** What the engine learns. `when/rules.ts` says for each of these which objects are reconciled, and how soon. */
+/** What the engine observes. `when/rules.ts` says for each of these which objects are reconciled, and how soon. */
 export type News =
   | ObjectNews
   | ChildNews

@@ -31,7 +31,7 @@ export class OutsideObjects {
     readonly namespaces: readonly string[];
     /** Our finalizers. An object without any of them needs nothing from us. */
     readonly finalizers: readonly string[];
-    /** Called when an object is being deleted and waits for us, and when it is gone or has none of our finalizers any more. */
+    /** Called when an object is being deleted and waits for us, and when it no longer does. */
     readonly emit: Emit;
     readonly onInterruption: (kind: string, error: Error) => void;
   }) {

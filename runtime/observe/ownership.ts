@@ -48,8 +48,8 @@ export interface RememberedPlaces {
 }
 
 /**
- * Whether an object has children that no owner reference can cover, as far as anybody knows. As long as it has, it needs its finalizer
- * for them, whether its handler still returns them or not.
+ * Whether an object has children that no owner reference can cover, as far as that is known. As long as it has, it needs its
+ * finalizer for them, whether its handler still returns them or not.
  * @param remembered what its memory says of them
  * @param children those that are known
  */
@@ -67,11 +67,11 @@ export function hasElsewhere(
 
 /**
  * The owner of an object, if we applied the marks that name the owner. One of our entries in `managedFields` must own the owner
- * reference, or the label and the annotation that name the owner. An entry of ours that owns no mark proves nothing, and neither does a
- * mark that somebody else wrote under another name.
+ * reference, or the label and the annotation that name the owner. An entry of ours that owns no mark proves nothing, and neither
+ * does a mark that another client wrote under another name.
  *
- * Caveat: whoever applies the marks under our manager's name forges this proof, since the API server does not record who sent an apply
- * (docs/security.md, "Forged children"). Only the guard `children` prevents that.
+ * Caveat: a client that applies the marks under our manager's name forges this proof, since the API server does not record who
+ * sent an apply (docs/security.md, "Forged children"). Only the guard `children` prevents that.
  * @param managers the field managers that are ours
  */
 export function provenOwner(
@@ -121,16 +121,16 @@ function markedOwners(object: KubernetesObject, managers: readonly string[]): Ma
       const { uid, name } = reference;
       return { uid, name, kind: groupKind(reference), isReferenced: true };
     });
-  // If somebody else changed the owner's name on it, the child would be treated as that owner's.
+  // Another client may have changed the owner's name on it. Then the child would be treated as that owner's.
   const { uid, mark } = ownMarks(object, managers);
   const [kind, namespace, name] = mark?.split("/") ?? [];
   return uid && kind && name ? [...owners, { uid, kind, namespace, name, isReferenced: false }] : owners;
 }
 
 /**
- * Whether an object is a child of this owner that no owner reference covers, and has lost one of the two marks that name the owner.
- * The other one must be ours. If the uid is lost, an earlier owner of the same name may be meant, unless the child was created later
- * than this owner.
+ * Whether an object is a child of this owner that no owner reference covers, and has lost one of the two marks that name the
+ * owner. The other one must be ours. If the uid is lost, a child that is older than this owner may be that of an earlier owner of
+ * the same name.
  */
 export function isStrippedChildOf(
   object: KubernetesObject,
@@ -147,8 +147,8 @@ export function isStrippedChildOf(
 }
 
 /**
- * Whether one of our entries owns an owner reference, which may be gone. Then the object is a copy of a child beside its owner, that a
- * backup tool has restored into another namespace.
+ * Whether one of our entries owns an owner reference, which may be gone. Then the object is a copy of a child in its owner's
+ * namespace, which a backup tool has restored into another one.
  */
 function wasReferenced(object: KubernetesObject, managers: readonly string[]): boolean {
   return appliedMetadata(object, managers).some((fields) => inner(fields, "f:ownerReferences") !== undefined);
@@ -181,8 +181,8 @@ export interface Conflict {
 }
 
 /**
- * Why an object with a child's name must not be touched. Undefined if it may be touched: the object is this owner's, or it is
- * ours and somebody removed its marks, or it is offered for adoption.
+ * Why an object with a child's name must not be touched. Undefined if it may be touched: the object is this owner's, it is ours
+ * and has lost its marks, or it is offered for adoption.
  */
 export function conflictWith(
   found: KubernetesObject,

@@ -161,8 +161,8 @@ function replicas(child: Manifest, status: ObservedStatus): string | undefined {
 }
 
 /**
- * The number of replicas that no controller updates. A ReplicaSet updates none. A StatefulSet leaves all of them to whoever deletes
- * their pods, or those below its partition to a later update.
+ * The number of replicas that no controller updates. A ReplicaSet updates none. A StatefulSet leaves all of them until a client
+ * deletes their pods, or those below its partition to a later update.
  * @see https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#update-strategies
  */
 function replicasHeldBack({ kind, spec }: Manifest, wanted: number): number {

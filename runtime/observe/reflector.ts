@@ -75,7 +75,10 @@ const LONGEST_RELIST_MS = 30_000;
 const RARELY_MS = 3_600_000;
 /** If a list of metadata shows more objects that are not known than this, whole objects are listed. */
 const MOST_READ = 100;
-/** So many objects of a list are taken in before other work has its turn. A page may have hundreds, and changes do not wait for them. */
+/**
+ * How many objects of a list are stored before other work has its turn. A page may have hundreds, and changes do not wait for
+ * them.
+ */
 const AT_ONCE = 25;
 /** A watch has succeeded if it lasted for this long, in milliseconds. */
 const LASTING_MS = 4_000;
@@ -132,7 +135,7 @@ export class Reflector {
     return this.synced && this.refusal === undefined;
   }
 
-  /** Whether the sink is told each change. False while a list is due, and after a failure until a list or a watch succeeds. */
+  /** Whether the sink gets each change. False while a list is due, and after a failure until a list or a watch succeeds. */
   get isFollowing(): boolean {
     return this.running !== undefined && this.synced && !this.isListRequested && !this.isInterrupted;
   }
@@ -192,7 +195,9 @@ export class Reflector {
     this.endWaits(false);
   }
 
-  /** Ends the wait for a list, unless another one was requested meanwhile: this one may be older than that request. */
+  /**
+   * Ends the wait for a list, unless another list was requested while this one was read: this one may be older than that request.
+   */
   private answerRequest(isListed: boolean): void {
     if (this.interruption.signal.aborted) return;
     this.isListRequested = false;
@@ -225,7 +230,7 @@ export class Reflector {
   private async catchUp(): Promise<string> {
     const { resourceVersion: from, isListRequested } = this;
     if (from !== undefined && !isListRequested && !(await this.isBehind(from))) return from;
-    // If the list fails, an API server that is behind may have passed that version when it is asked again.
+    // Before the list, which may fail: an API server that is behind may have passed that version at the next try.
     if (this.isInterrupted) this.resourceVersion = undefined;
     try {
       const isMetadataEnough = this.isMetadataEnough && !this.isInterrupted;
@@ -256,7 +261,7 @@ export class Reflector {
     const isNew = !this.refusal || codeOf(this.refusal) !== codeOf(error);
     this.refusal = error;
     if (isNew) this.options.onRefused?.(error);
-    // A refusal may last for days. Nobody waits for that long, since other kinds and namespaces are served meanwhile.
+    // A refusal may last for days. No caller waits that long: other kinds and namespaces are still served.
     this.endWaits(false);
   }
 
@@ -384,7 +389,7 @@ export class Reflector {
       // If a proxy between us and the server cuts every stream at once, that must not become a busy loop.
       if (this.now() - openedAt < FIRST_PAUSE_MS) throw new Error("the watch ended as soon as it began");
     } catch (error) {
-      // For a connection that was cut, Node says "aborted", as if somebody had given up.
+      // For a connection that was cut, Node says "aborted", as if the client had given up.
       if ((error as NodeJS.ErrnoException).code !== "ECONNRESET") throw error;
       throw new Error("the connection was interrupted. The watch resumes where it was", { cause: error });
     } finally {
@@ -401,7 +406,7 @@ export class Reflector {
     if (this.interruption.signal.aborted) return;
     if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object, "watch");
     const { resourceVersion } = event.object.metadata;
-    // etcd was restored from a backup while nobody asked: see isBehind.
+    // etcd was restored from a backup, and no request noticed it: see isBehind.
     if (this.resourceVersion !== undefined && isNewer(this.resourceVersion, resourceVersion))
       throw new ApiError(410, { message: `the API server went back to version ${resourceVersion}` }, "watch");
     this.resourceVersion = resourceVersion;
@@ -431,7 +436,7 @@ function codeOf(error: Error): number | undefined {
   return error instanceof ApiError ? error.code : undefined;
 }
 
-/** Says that a sink could not take an object. @param why the message of its error */
+/** Says that a sink could not store an object. @param why the message of its error */
 export function leftOut({ metadata }: KubernetesObject, why: string): string {
   return `${formatName(metadata)} was left out: ${why}`;
 }

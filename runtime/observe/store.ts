@@ -41,7 +41,7 @@ export interface StoreSink extends ReflectorSink {
 export const MOST_KEPT = 24 * 1024 * 1024;
 /** How much of the older ones a store keeps packed, in characters: a tenth of the heap. Others are read when they are needed. */
 const MOST_PACKED = getHeapStatistics().heap_size_limit / 10;
-/** The longest object that is packed, in characters: nothing else is done meanwhile. */
+/** The longest object that is packed, in characters: packing blocks all other work. */
 const LONGEST_PACKED = 64 * 1024;
 
 /**
@@ -186,8 +186,8 @@ export class Store<Facts> {
    * Stores an object.
    * @param list the list that has it, if it comes by a list
    * @param requestedAt when it was requested, on the clock of the store. @default when the list was, or now
-   * @param isBehind whether a newer version was seen of its kind. After a restore of etcd, that is how the object is. A cache that is
-   *   behind shows the same. Only a read tells which of them it is, so the content is not kept
+   * @param isBehind whether a newer version was seen of its kind. After a restore of etcd, that is how the object is. A cache that
+   *   is behind shows the same. Only a read shows which of them it is, so the content is not kept
    * @returns the stored object with that name now. Undefined if we do not own it
    */
   set(
@@ -271,7 +271,7 @@ export class Store<Facts> {
     let list: ListFacts = { source: "initial", requestedAt, version: "", isReset: false };
     let isComplete = false;
     let listed = new Listed();
-    /** The newest version that was seen, until a list shows that the API server goes on from an earlier one. */
+    /** The newest version that was seen, until a list shows that the API server continues from an earlier one. */
     let newest = "";
     const see = (object: KubernetesObject) => {
       const its = list;
@@ -345,7 +345,7 @@ export class Store<Facts> {
   }
 
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {
-    // An object that is nested too deeply for JSON must not end the watch of all others. Anyone who reads it learns why.
+    // An object that is nested too deeply for JSON must not end the watch of all others. A read of it says why.
     const kept = this.options.kept ? this.options.kept(object) : object;
     const json = jsonOf(kept);
     stored.json = json;

@@ -22,7 +22,7 @@ export class StoredObject<Facts> implements ObjectName {
   facts: Facts;
   /** The object as JSON, packed if it is not one of the newest. Undefined: it is read when it is needed. */
   json: string | Packed | undefined = undefined;
-  /** The same, parsed, as long as anybody uses it: a reconcile and its report read an object several times. Nobody changes it. */
+  /** The same, parsed, as long as it is in use: a reconcile and its report read an object several times. It must not be changed. */
   parsed: WeakRef<object> | undefined = undefined;
   /** How long that is, or was when it was last kept, in characters. Undefined: it never was. */
   length: number | undefined = undefined;
@@ -60,9 +60,9 @@ function jsonIn({ json }: StoredObject<unknown>): string | undefined {
 }
 
 /**
- * Whether two states of an object differ in nothing but the version: somebody has written the object again as it was, as a storage
- * migration does with every object. A part that is not kept, such as `managedFields`, counts only as far as the facts depend on it.
- * If the content of a later version is not known, it may be another one.
+ * Whether two states of an object differ in nothing but the version: a client has written the object again as it was, as a storage
+ * migration does with every object. A part that is not kept, such as `managedFields`, counts only as far as the facts depend on
+ * it. If the content of a later version is not known, it may be another one.
  */
 export function isAlike<Facts>(before: StoredObject<Facts>, after: StoredObject<Facts>): boolean {
   const isSameVersion = before.resourceVersion === after.resourceVersion;
@@ -85,7 +85,7 @@ export type Source =
   | "watch"
   /** By the answer to our own request. The sender of the request does nothing about a change in the answer. */
   | "answer"
-  /** By the answer to our own request. The sender of the request acts on a change in the answer, so nobody else must. */
+  /** By the answer to our own request. The sender of the request acts on a change in the answer, so no other part must. */
   | "handled";
 
 /** What a store knows of a list of objects that it stores. */

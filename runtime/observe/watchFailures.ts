@@ -9,15 +9,15 @@ type Consequence =
   | "retry"
   /** It lists. If that happens again and again, it lists less and less often. */
   | "relist"
-  /** It reports that, and lists until it is no longer refused. Nobody waits for it meanwhile. */
+  /** It reports that, and lists until it is no longer refused. No caller waits for that. */
   | "refused";
 
 /** Whether the API server answers lists of another kind. If not, a list that fails says nothing about its kind. */
 export type AnswersOthers = (signal: AbortSignal) => Promise<boolean>;
 
-/** The kind is not there (404), or we may not list it (403). That will not change for a while. */
+/** The kind does not exist (404), or we may not list it (403). That will not change for a while. */
 const REFUSAL_CODES = [403, 404];
-/** The kind can be listed, but we may not watch it (403), or nobody can (405). */
+/** The kind can be listed, but we may not watch it (403), or it cannot be watched (405). */
 const UNWATCHED_CODES = [403, 405];
 /** The lists of a kind may fail for this long before this counts against the kind, in milliseconds: the API server may be away. */
 export const LISTING_PATIENCE_MS = 10_000;
@@ -32,7 +32,7 @@ const FEWEST_FAILURES = 3;
  * | --- | --- | --- |
  * | 403: not allowed | refused | relist: the next list is refused too, if that is not allowed either |
  * | 404: there is no such kind | refused | refused |
- * | 405: nobody can watch the kind | lasting | relist |
+ * | 405: the kind cannot be watched | lasting | relist |
  * | 410: the version is too old | relist, lasting | relist |
  * | 429: we ask too much | retry | lasting |
  * | 429: the API server cannot fill its cache with the kind | lasting | lasting |

@@ -71,11 +71,11 @@ export interface ObjectFacts {
   /** Our finalizers that the object has. */
   readonly finalizers: readonly string[];
   /**
-   * The engine's memory that the status has, or had before somebody emptied the memory, as JSON. Undefined: there was none, or it is
+   * The engine's memory that the status has, or had before another client emptied it, as JSON. Undefined: there was none, or it is
    * too long.
    */
   readonly memory?: string | undefined;
-  /** Whether somebody has emptied that. @default false */
+  /** Whether another client has emptied that. @default false */
   readonly isEmptied?: boolean | undefined;
   /** The uids of the objects of which the object was made. Only for objects that we do not own. */
   readonly madeOf?: readonly string[] | undefined;
@@ -101,7 +101,7 @@ export function objectFactsOf(
   const { generation, deletionTimestamp, labels = {} } = object.metadata;
   const its = object.metadata.finalizers?.filter((finalizer) => ours.includes(finalizer)) ?? [];
   const annotations = annotationsOf(object);
-  // By which people ask for something.
+  // By which users ask for something.
   const own = annotations.filter(([key]) => key.startsWith(`${DOMAIN}/`));
   const hinted = watched ? "" : fingerprint([generation, deletionTimestamp, own]);
   const parts = watched
@@ -129,7 +129,7 @@ export function isHandled({ metadata, status }: KubernetesObject): boolean {
 }
 
 /**
- * Which objects an operator looks after: every custom resource of its own. Of others' objects, those that have the labels of its
+ * Which objects an operator manages: every custom resource of its own. Of others' objects, those that have the labels of its
  * `watch`, that it did not make itself, and that are no Secrets which no handler is given.
  * @param home the namespace of the operator's Workflows
  */
@@ -146,7 +146,7 @@ export function isWatchedBy(
 
 /**
  * Whether we made an object: as a child of some object, or as the record of a run. An operator that watches others' objects must
- * not watch its own, because each would lead to another without end. A label by itself proves neither, since anybody may write
+ * not watch its own, because each would lead to another without end. A label by itself proves neither, since any client may write
  * it. But only trusted accounts make objects in the namespace of the records.
  */
 export function isOwnWork(object: KubernetesObject, managers: readonly string[], home: string): boolean {

@@ -13,7 +13,7 @@ import { missingNote, refusalNote, type Take, type UsedProblem, type UsedSource 
  */
 export class DirectUse implements UsedSource {
   private readonly resources = new Map<string, Promise<Resource | undefined>>();
-  /** Since when nobody has said how a kind is served, by the key of its use, on the monotonic clock. */
+  /** Since when the API server has not said how a kind is served, by the key of its use, on the monotonic clock. */
   private readonly failingSince = new Map<string, number>();
 
   constructor(
@@ -28,7 +28,7 @@ export class DirectUse implements UsedSource {
     } catch (error) {
       const since = this.failingSince.get(key) ?? performance.now();
       this.failingSince.set(key, since);
-      // The server of an aggregated API may be away for days, while the others are there.
+      // The server of an aggregated API may be away for days, while the others answer.
       const isLasting = error instanceof ApiError && performance.now() - since >= LISTING_PATIENCE_MS;
       if (!isLasting) throw error;
       return { kind: "refused", message: refusalNote(use, error) };

@@ -26,7 +26,7 @@ const SECRETS = builtIn("v1", "Secret");
  * - However many Secrets the custom resources of one namespace name, those of another namespace are read once in a period.
  */
 export class PolledObjects {
-  /** When each Secret was read, whether it was there or not, on the monotonic clock. */
+  /** When each Secret was read, whether it existed or not, on the monotonic clock. */
   private readonly readAt = new Map<string, InUse & { readonly at: number }>();
   private readonly reading = new Map<string, Promise<KubernetesObject | undefined>>();
   private readonly stopping = new AbortController();
@@ -153,7 +153,7 @@ export class PolledObjects {
     return stored && contentOf(stored);
   }
 
-  /** Stores a Secret as it is now. @param source "initial" if nobody need learn of it */
+  /** Stores a Secret as it is now. @param source "initial" if the change is not reported */
   private put(
     key: string,
     name: ObjectName,

@@ -163,7 +163,7 @@ async function read(
     const message = `the object names more than ${MOST_REFERENCES} objects, or values of a label. Let it name fewer.`;
     return { kind: "refused", message };
   }
-  // A kind that cannot be read holds up nobody who needs nothing of it.
+  // A kind that cannot be read holds up no object that needs nothing of it.
   if (isEmpty(reference)) return undefined;
   const { namespace } = reference;
   try {
@@ -182,7 +182,8 @@ async function read(
 }
 
 /**
- * Gives the same text for a Secret that does not exist and for one that is not given, so that nobody learns which Secrets exist.
+ * Gives the same text for a Secret that does not exist and for one that is not given, so that a user cannot learn which Secrets
+ * exist.
  */
 function notGiven(
   key: string,
@@ -196,7 +197,7 @@ function notGiven(
   if (left.length === 0) return [];
   const shown = left.slice(0, 10);
   const label = `${USED_BY_LABEL}=${identityOf(operator)}`;
-  // A Secret has a DNS name. Whatever else the author of the object wrote has no place in a command.
+  // A Secret has a DNS name. Any other text of the object's author must not get into a command.
   const labelled = shown.filter(isDnsName).join(" ");
   const how = labelled ? `kubectl -n ${namespace} label secret ${labelled} ${label}` : label;
   const remedy = listedNames(use) ? "" : ` It must exist and have a label: ${how}.`;
