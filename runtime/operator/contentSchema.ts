@@ -14,8 +14,8 @@ export interface SchemaFlaw {
 }
 
 /**
- * Reads a pattern of a CRD. Undefined if JavaScript has none like it. A pattern may keep JavaScript busy for ever, so the engine leaves
- * patterns to the API server, and gives no such reader.
+ * Reads a pattern of a CRD. Undefined if JavaScript has no equivalent. A pattern may keep JavaScript busy for ever, so the engine
+ * leaves patterns to the API server, and gives no such reader.
  */
 export type PatternReader = ((pattern: string) => RegExp | undefined) | undefined;
 
@@ -79,7 +79,7 @@ function compilerWith(patterns: PatternReader): (schema: JsonObject) => Validate
 function newCompiler(patterns: PatternReader): (schema: JsonObject) => ValidateFunction {
   const testOf = (pattern: string) => {
     const regex = patterns?.(pattern);
-    // By its text, ajv tells one pattern from another.
+    // Ajv distinguishes patterns by their texts.
     return { test: (text: string) => !regex || regex.test(text), toString: () => pattern };
   };
   let ajv: Ajv | undefined;
@@ -220,7 +220,7 @@ function isChecked(schema: Json | undefined, patterns: PatternReader): boolean {
   return inner.every((each) => isChecked(each, patterns));
 }
 
-/** The values of an enum. The API server never takes a null for one of them, even if it is there. */
+/** The values of an enum. The API server never takes a null for one of them, even if the enum lists it. */
 function valuesOf(values: Json[]): Json[] {
   const others = values.filter((value) => value !== null);
   return others.length > 0 ? others : values;
@@ -232,7 +232,7 @@ function mapValues(map: JsonObject, change: (value: JsonObject) => JsonObject): 
 
 /**
  * Makes a check of the handler's status against the schema that the author gave for it in the CRD. The API server would silently
- * drop a field that the schema does not know, and the author would look for the field without success.
+ * drop a field that the schema does not know, and the author would not find out why.
  *
  * @param schema the schema of `status`, as in the CRD. Undefined: any status will do
  * @returns a function that says in a sentence what is wrong with a status. Undefined if nothing is
@@ -294,7 +294,7 @@ export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   uuid: (text) => /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i.test(text),
 };
 
-/** The further formats that the API server checks, and nobody else does. */
+/** Further formats, which only the API server checks. */
 export const FORMATS_OF_THE_SERVER: readonly string[] = [
   ...["bsonobjectid", "creditcard", "duration", "email", "hexcolor", "hostname", "isbn", "isbn10", "isbn13"],
   ...["k8s-long-name", "k8s-short-name", "mac", "rgbcolor", "ssn", "uri", "uuid3", "uuid4", "uuid5"],

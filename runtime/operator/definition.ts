@@ -17,9 +17,9 @@ export interface ChildKind {
   /** The kind, as in the manifest: "Deployment". */
   readonly kind: string;
   /**
-   * What happens when the handler returns other content for a child that exists. "apply": server-side apply. "recreate": the
-   * same, but if the API server refuses because a field is immutable, the child is deleted and created again (Jobs). "never": the
-   * child is created once and then left alone.
+   * What happens when the handler returns other content for an existing child. "apply": server-side apply. "recreate": the same,
+   * but a child with a change of an immutable field is deleted and created again (Jobs). "never": the child is created once and
+   * then left alone.
    * @default "apply"
    */
   readonly update?: UpdatePolicy | undefined;
@@ -42,7 +42,7 @@ export interface ChildKind {
   readonly retired?: boolean | undefined;
 }
 
-/** Objects that a handler is shown beside its own object and its children: named, or selected by labels. */
+/** Objects that a handler is shown in addition to its own object and its children: named, or selected by labels. */
 export interface Use {
   /** Group and version, as in the manifest: "v1". */
   readonly apiVersion: string;
@@ -130,7 +130,7 @@ export interface RolloutPolicy {
   readonly pauseSeconds: number;
   /** The roll-out halts if this many objects fail that did not fail before. */
   readonly haltAfterFailures: number;
-  /** Whether it halts if an answer leaves out a child of an object that nobody has changed. */
+  /** Whether it halts if an answer leaves out a child of an object that has not changed. */
   readonly haltOnDeletions: boolean;
 }
 
@@ -165,12 +165,12 @@ export interface Operator {
   readonly watch?: Watch;
   /** Every kind that the handler may return. An answer with another kind is refused. */
   readonly children: readonly (ChildKind & { readonly update: UpdatePolicy; readonly plural: string })[];
-  /** The objects that the handler is shown besides, by the keys of the request's `used`. */
+  /** The further objects that the handler is shown, by the keys of the request's `used`. */
   readonly uses: Readonly<Record<string, Use>>;
   readonly handler: HandlerCommand | HandlerFunction;
   /**
-   * Folders beside the operator's own that its handler uses, relative to that folder: "../shared". They are deployed together
-   * with it, and Python finds modules in them. @default none
+   * Further folders that the handler uses, relative to the operator's own: "../shared". They are deployed together with it, and
+   * Python finds modules in them. @default none
    */
   readonly include?: readonly string[];
   /** Where the handler's files come from in a cluster. @default ConfigMaps that contain the folder */
@@ -199,7 +199,7 @@ export interface Operator {
    */
   readonly ask?: "changed";
   readonly resources: ResourceRequirements;
-  /** Where the pods of the handler may connect to, beside DNS and the API server. @default anywhere */
+  /** Where the pods of the handler may connect to, in addition to DNS and the API server. @default anywhere */
   readonly egress?: readonly Destination[];
   /** Environment variables of the handler. */
   readonly env: Readonly<Record<string, string>>;
@@ -214,8 +214,8 @@ export interface Operator {
   /** Further RBAC for a handler with side effects. The handler gets a token only if there is some. */
   readonly rules: readonly PolicyRule[];
   /**
-   * The rights that Roles and bindings in the handler's answers may grant. The runner holds exactly these rights, since
-   * Kubernetes lets nobody grant rights that they do not have. An existing role is a rule here: `bind`, by the role's name.
+   * The rights that Roles and bindings in the handler's answers may grant. The runner holds exactly these rights, since Kubernetes
+   * lets no account grant rights that it does not have. An existing role is a rule here: `bind`, by the role's name.
    */
   readonly grants: readonly PolicyRule[];
   /** Events from outside that become custom resources, or wake objects. @default none */

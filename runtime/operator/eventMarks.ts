@@ -32,7 +32,7 @@ export function eventMarks(
 
 /**
  * Whether an existing object was created from an event with the same content. The intake itself must have made the object, as for
- * {@link isExpired}: anybody who may create such objects can write the same annotation beside another spec.
+ * {@link isExpired}: any client that may create such objects can write the same annotation with another spec.
  */
 export function isMadeOf(wanted: ObjectMeta, object: KubernetesObject, operator: OperatorNames): boolean {
   const content = object.metadata.annotations?.[EVENT_CONTENT_ANNOTATION];
@@ -40,7 +40,7 @@ export function isMadeOf(wanted: ObjectMeta, object: KubernetesObject, operator:
   return isSame && isOfIntake(object, operator);
 }
 
-/** Whether an intake of the operator has created the object, be it under a former name of the operator. */
+/** Whether an intake of the operator has created the object, also under a former name of the operator. */
 function isOfIntake(
   { metadata: { managedFields = [] } }: KubernetesObject,
   operator: OperatorNames,
@@ -51,8 +51,7 @@ function isOfIntake(
 
 /**
  * Whether an object must be deleted: it was created from an event, and has been Ready in its newest generation for long enough.
- * The intake itself must have made the object, as `managedFields` say. If somebody copies such an object, the copy has the same
- * label.
+ * The intake itself must have made the object, as `managedFields` say. A copy of such an object has the same label.
  *
  * @param ttls how long the objects of each event stay after they are Ready, in seconds
  * @param now in milliseconds since the epoch

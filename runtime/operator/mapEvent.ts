@@ -43,9 +43,9 @@ export type EventMapper = (data: unknown) => Mapped;
 /**
  * Prepares the mapping of an event.
  *
- * In `mapping.spec`, a text in single quotes is a constant, and so are numbers and booleans. Any other text is the path of a
- * field of the event, which must be there. If the text ends with a question mark, the field may be missing, and is then missing
- * in the object too. The value at a path is converted to the type that the schema gives for its place: see `typed`.
+ * In `mapping.spec`, a text in single quotes is a constant, and so are numbers and booleans. Any other text is the path of a field
+ * of the event, which must exist. If the text ends with a question mark, the field may be missing, and is then missing in the
+ * object too. The value at a path is converted to the type that the schema gives for its place: see `typed`.
  *
  * @param schema that of the custom resource's `spec`. Undefined: any content
  */

@@ -55,7 +55,7 @@ export function dropsUnknownFields(schema: JsonObject): boolean {
 const TEXT = { type: "string" };
 const TEXTS = { type: "object", additionalProperties: TEXT };
 
-/** The schema of the metadata that people write. The API server checks more of it, without a schema. */
+/** The schema of the metadata that users write. The API server checks more of it, without a schema. */
 const METADATA = {
   type: "object",
   properties: { name: TEXT, generateName: TEXT, namespace: TEXT, labels: TEXTS, annotations: TEXTS },
@@ -83,7 +83,7 @@ export function propertiesIn(schema: JsonObject): JsonObject | undefined {
   };
 }
 
-/** The fields that must be there. An embedded object must have `apiVersion` and `kind`, whatever its schema says. */
+/** The required fields. An embedded object must have `apiVersion` and `kind`, whatever its schema says. */
 export function requiredIn(schema: JsonObject): Json[] {
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   if (schema["x-kubernetes-embedded-resource"] !== true) return required;
@@ -109,7 +109,7 @@ const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
  * becomes a number, and a number becomes a text. In a form and in headers, everything is a text.
  *
  * An object keeps only the fields that the schema knows, since the API server would refuse the others. A null is left out unless
- * the schema takes it. A value that does not fit stays as it is, and the schema's check finds it.
+ * the schema accepts it. A value that does not fit stays as it is, and the schema's check finds it.
  */
 export function typed(value: Json, schema: JsonObject | undefined): Json {
   return schema === undefined ? value : storedForm(value, schema, { defaults: false, drops: true, scalar });

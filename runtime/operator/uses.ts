@@ -32,7 +32,7 @@ export type Reference = NameReference | LabelReference;
 
 /**
  * The most names, and the most values of a label, that one custom resource may have for one use. The author of a custom resource
- * is not trusted, and each name is kept and may be read again all the time.
+ * is not trusted, and each name is kept and may be read again and again.
  */
 export const MOST_REFERENCES = 500;
 
@@ -179,7 +179,7 @@ export interface UsedSelection {
   readonly isMetadataOnly: boolean;
   /**
    * Whether objects are read one by one, by their names, and again from time to time. That is so for Secrets that may be in any
-   * namespace and have any name: anyone who may list them may read all Secrets of the cluster.
+   * namespace and have any name: an account that may list them may read all Secrets of the cluster.
    */
   readonly isPolled: boolean;
 }

@@ -37,8 +37,8 @@ const LONGEST_MONTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
  * Reads five fields: minute, hour, day of the month, month and day of the week, each `*`, a number, a name, a range or a list,
- * with steps. If neither field of days has a `*`, a day matches if one of them names it, as in Kubernetes' CronJob: `1-31` is no `*`,
- * and a step of more than 1 takes the star away (robfig/cron, parser.go, getRange).
+ * with steps. If neither field of days has a `*`, a day matches if one of them names it, as in Kubernetes' CronJob: `1-31` is no
+ * `*`, and a step of more than 1 counts as no star (robfig/cron, parser.go, getRange).
  * @throws CronError
  */
 export function parseCron(text: string): Cron {

@@ -54,8 +54,8 @@ const LONGEST_FUTURE_MS = 24 * 3_600_000;
  *   own time.
  * - All objects keep their order, and their distances, from one instant to the next.
  *
- * Caveat: if our clock was more than a day behind at the first look, one instant before the object's creation is due when the clock
- * has been set right.
+ * Caveat: after a first look with a clock that was more than a day behind, one instant before the object's creation is due as soon
+ * as the clock is corrected.
  */
 export function due(schedule: CronSchedule, memory: ScheduleMemory | undefined, look: Look): Timing {
   const { now, createdAt, uid } = look;
