@@ -29,7 +29,7 @@ export function definitionFileContent(operator: Operator): string {
   return JSON.stringify(ofRuns);
 }
 
-/** A definition that no runner can use. The manifests write another form. */
+/** A definition that no runner can use: it has not the form that the manifests write. */
 export class DefinitionFileError extends Error {
   override readonly name = "DefinitionFileError";
 }
@@ -62,7 +62,7 @@ export function flawsOf(definition: Readonly<Record<string, unknown>>, needed: N
 /**
  * Reads the operator that this runner runs. With `execution: "pod"` it has the {@link RunnerFields} of a run.
  * @param folder the folder of operator.json
- * @throws DefinitionFileError if the file is not there, or does not have the form of {@link definitionFileContent}
+ * @throws DefinitionFileError if the file does not exist, or does not have the form of {@link definitionFileContent}
  */
 export function readDefinitionFile(folder: string): Operator {
   const file = path.join(folder, DEFINITION_FILE);

@@ -97,7 +97,7 @@ async function comes(instant: number, { signal, lookMs = LOOK_MS }: KeepTokenOpt
 /** Writes a new file and renames it. A reader finds the old content or the new content, never a part of it. */
 export function replaceFile(file: string, content: string | Buffer, mode: number): void {
   const next = `${file}.next`;
-  // A killed process may have left its file, which nobody may write.
+  // A killed process may have left its file, which is read-only.
   rmSync(next, { force: true });
   writeFileSync(next, content, { mode });
   // A umask may have taken bits away.

@@ -14,9 +14,7 @@ export const POD_LAYOUT = {
   handler: "/argosy/handler",
   /** An emptyDir for the named pipes between the two. In both containers. */
   pipes: "/argosy/pipes",
-  /**
-   * An emptyDir with a static busybox, which another container puts there. It exists only beside an image that may have no shell.
-   */
+  /** An emptyDir with a static busybox, which another container puts there. It exists only if the image may have no shell. */
   handlerShell: "/argosy/handler-shell",
   /** An emptyDir in which the runner puts the handler's own token, if the operator declares `rules`. Runner only. */
   handlerToken: "/argosy/handler-token",
@@ -101,7 +99,7 @@ export const ANSWER_FILE = "/tmp/answer.json";
 export const TIMINGS_FILE = "/tmp/timings.txt";
 
 /**
- * The file by which Argo's container `wait` learns that the handler's container has ended (argo-workflows,
+ * The file by which Argo's container `wait` finds out that the handler's container has ended (argo-workflows,
  * workflow/executor/emissary/emissary.go). Argo's executor in that container writes it.
  */
 export const HANDLER_EXIT_CODE = "/var/run/argo/ctr/handler/exitcode";

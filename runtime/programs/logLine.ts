@@ -5,7 +5,7 @@ import { describeChanges, type ReconcileReport } from "../reconcile/report";
 
 export type LogLevel = "info" | "warn" | "error";
 
-/** The fields of a log line beside its message. Undefined ones are left out. */
+/** The fields of a log line in addition to its message. Undefined ones are left out. */
 export interface LogFields extends Partial<Omit<ReconcileReport, "changes">> {
   /** "namespace/name" of the custom resource. */
   readonly object?: string | undefined;
@@ -13,7 +13,7 @@ export interface LogFields extends Partial<Omit<ReconcileReport, "changes">> {
   readonly run?: string | undefined;
   /** "created Deployment sessions" */
   readonly changes?: readonly string[] | undefined;
-  /** The failure's, in one word. */
+  /** The failure's reason. */
   readonly reason?: string | undefined;
 }
 

@@ -51,7 +51,7 @@ async function main(): Promise<number> {
   return work();
 }
 
-/** Says in the log why the process ends, and to everybody who looks at its pod. */
+/** Says in the log and in the pod's termination message why the process ends. */
 function end(code: number, message: string, logged = message): number {
   logTo(write)("error", logged);
   writeTerminationMessage(readSettings(process.env), message);

@@ -4,7 +4,7 @@ import { handlerAccountOf, keepHandlerToken } from "./handlerToken";
 import type { Pod } from "./pod";
 import { pathOf } from "./pod";
 
-/** If the handler's container is not there after this time, the log says so. Its image may take long to be pulled. */
+/** If the handler's container has not started after this time, the log says so. Its image may take long to be pulled. */
 const PATIENCE_MS = 60_000;
 
 /**
@@ -12,7 +12,7 @@ const PATIENCE_MS = 60_000;
  * renewed until the pod must end. If reconciling started earlier, every object would fail.
  * @param withinSeconds how long the container, and the token, may take
  * @throws AbortError if the pod must end before that
- * @throws Error if one of them is not there in time
+ * @throws Error if one of them is not ready in time
  */
 export async function prepareHandler(
   pod: Pod,

@@ -8,8 +8,8 @@ import { addressOf } from "./pod";
  * Answers the kubelet and Prometheus:
  *
  * - `/livez`: this process answers. It does not depend on the API server, which a restart would not bring back.
- * - `/readyz`: hints are taken and a handler can be started. It depends neither on who leads nor on the CRD, since
- *   `pulumi up` creates the CRD when the runner is ready.
+ * - `/readyz`: hints are accepted and a handler can be started. It depends neither on who leads nor on the CRD, since `pulumi up`
+ *   creates the CRD when the runner is ready.
  * - `/metrics`: Prometheus.
  *
  * @param whyNotReady why the runner can start no handler. Undefined if it can. @default it needs none

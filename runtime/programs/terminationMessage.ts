@@ -28,11 +28,11 @@ export function leaveTimings({ root }: PodRoot, reports: readonly ReconcileRepor
   }
 }
 
-/** That of a container which was killed. */
+/** The exit code of a killed container: 128 + SIGKILL. */
 const KILLED = "137";
 
 /**
- * Reports to Argo that the handler's container has ended, if nobody has reported it yet. A container that runs out of memory is
+ * Reports to Argo that the handler's container has ended, unless that was reported already. A container that runs out of memory is
  * killed with all of its processes (memory.oom.group of its cgroup), including Argo's executor, which would have reported this.
  * Argo's container `wait` would then wait for this report until the deadline of the pod, and so would every other run of the
  * object.

@@ -28,7 +28,7 @@ export interface RunnerAddress {
 
 /**
  * Sends a runner what it is to look at.
- * @returns the result as the sender knows it: "forwarded" is taken, and "leaderless" may be tried again. Never throws
+ * @returns the result as the sender knows it: "forwarded" is accepted, and "leaderless" may be tried again. Never throws
  */
 export async function tellRunner(
   about: ObjectName,

@@ -28,8 +28,8 @@ export function isAhead(crd: KubernetesObject, { apiVersion, schema }: CreatingE
 }
 
 /**
- * When a CRD got its present versions, in milliseconds since 1970. 0 if nobody knows. Controllers may write other parts of it at any
- * time, such as the certificates of a webhook.
+ * When a CRD got its present versions, in milliseconds since 1970. 0 if that is not known. Controllers may write other parts of it
+ * at any time, such as the certificates of a webhook.
  */
 function versionsWrittenAt({
   metadata: { creationTimestamp, managedFields = [] },
@@ -40,7 +40,7 @@ function versionsWrittenAt({
   return latestOf([creationTimestamp, ...writers.map(({ time }) => time)]) ?? 0;
 }
 
-/** A schema without the keywords that the API server does not store, because they say what is the case without them. */
+/** A schema without the keywords that the API server does not store, because they state the default. */
 function stored(schema: Json | undefined): Json | undefined {
   if (Array.isArray(schema)) return schema.map((each) => stored(each) as Json);
   if (!isJsonObject(schema)) return schema;

@@ -29,7 +29,7 @@ import {
 const INTAKE_RESULTS = [
   /** An object was created from the event. */
   "created",
-  /** The event's object was there already. */
+  /** The event's object existed already. */
   "known",
   /** The event does not meet `when`. */
   "skipped",
@@ -50,7 +50,7 @@ export type IntakeResult = (typeof INTAKE_RESULTS)[number];
 const NOTICES = { keptMs: ONCE_A_MINUTE_MS, most: 1_000 };
 /** At most 200 Warnings at once, and then one a second. A flood must not fill etcd, which keeps each for an hour. */
 const RATE_LIMIT = { burst: 200, refillMs: 1_000 };
-/** For how long a namespace must be gone or being deleted, in milliseconds. Somebody may be about to create it again. */
+/** For how long a namespace must be gone or being deleted, in milliseconds. A user may be about to create it again. */
 const GONE_MS = 10 * 60_000;
 /** How long a runner may take to answer, in milliseconds: longer than a standby waits for the leader, and less than the sensor waits. */
 const RUNNER_TIMEOUT_MS = 5_000;
@@ -64,14 +64,14 @@ interface Known {
 
 /**
  * Makes a custom resource of each event from outside, or has the operator's runner look at the object that the event names. It
- * remembers nothing: if it ends at any moment, the sensor sends the event again, and the object's name says whether the object was
- * there before. An object that is woken twice is as it was, so that needs no memory.
+ * remembers nothing: if it ends at any moment, the sensor sends the event again, and the object's name says whether the object
+ * existed before. Waking an object twice changes nothing, so that needs no memory.
  *
  * Guarantee (tests/integration/intake.test.ts, tests/unit/intake.test.ts): an event that is not "postponed" has its object, does
  * not meet `when`, or has its Warning. Both exist before the answer is given.
  *
  * Caveat: an event that wakes is a hint. A runner that ends after it has taken one has forgotten it, and then the object waits for
- * its turn in the resync. So nothing but the log tells of an object that is not there: whatever the event was about, an object that
+ * its turn in the resync. So only the log reports an object that does not exist: whatever the event was about, an object that
  * comes later is reconciled after it.
  */
 export class Intake {
@@ -80,7 +80,7 @@ export class Intake {
   private readonly events: Counter<"event" | "result">;
   private readonly noticed: Recent<true>;
   private readonly limiter: KeyedRateLimiter;
-  /** Since when each namespace has been seen to be gone. If nobody looks for long, it may have been there meanwhile. */
+  /** Since when each namespace has been seen to be gone. If no event names it for long, it may have existed in between. */
   private readonly gone: Recent<number>;
   private readonly now: () => number;
 
@@ -136,7 +136,7 @@ export class Intake {
     return this.attempt(subject, (known) => this.handle(known, data));
   }
 
-  /** Takes an event that is too large to be read, or is not JSON: no object can be created from it, and none is named. */
+  /** Handles an event that is too large to be read, or is not JSON: no object can be created from it, and none is named. */
   refuse(subject: string, refusal: Refusal): Promise<IntakeResult> {
     return this.attempt(subject, ({ event }) => this.refused(event, refusal));
   }
@@ -159,7 +159,7 @@ export class Intake {
       return result;
     } catch (error) {
       this.notice(`event ${cut(subject, LONGEST_SUBJECT)} ${IS_POSTPONED}: ${reasonOf(error as Error)}`);
-      // A label with any text that somebody sends would make metrics without end.
+      // A label with any text that a client sends would make metrics without end.
       if (known) this.events.inc({ event: subject, result: "postponed" });
       return "postponed";
     }
@@ -280,8 +280,8 @@ export class Intake {
   }
 
   /**
-   * Resolves when a Warning about a CRD exists. The same Warning is one Event, no matter who writes it and how often, because the Event's
-   * name follows from its content.
+   * Resolves when a Warning about a CRD exists. The same Warning is one Event, whichever process writes it and how often, because
+   * the Event's name follows from its content.
    */
   private async tell(crd: KubernetesObject, reason: WarningReason, note: string): Promise<void> {
     if (this.limiter.tryAccept("") > 0) throw new Error("too many Warnings at once");
@@ -341,7 +341,7 @@ function idIn(id: readonly string[]): string {
 function isFinal(error: unknown): error is ApiError {
   if (!(error instanceof ApiError) || isUndecided(error)) return false;
   if (error.code === 413 || denialIn(error.message) !== undefined) return true;
-  // A proxy before the API server answers in its own words. It knows nothing of the object but its size.
+  // A proxy before the API server answers with a text of its own. It knows nothing of the object but its size.
   return error.status.kind === "Status" && [400, 422].includes(error.code);
 }
 

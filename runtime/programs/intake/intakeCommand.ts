@@ -24,7 +24,7 @@ export function intake(context: PodContext): () => Promise<number> {
     const desk = new Intake({ file, client, instance: environment.pod, onNotice });
     const token = () => text("intakeToken", "token").trim();
     const events = await startIntakeServer({ ...addressOf(settings, "hints"), intake: desk, token });
-    // Started second, because a sensor that learns that we are ready can send events at once.
+    // Started second, because a sensor can send events as soon as we are ready.
     const telemetry = await startTelemetryServer(context, desk.registry);
     log("info", `taking ${file.events.length} kinds of events`);
     await endOf(context);

@@ -12,7 +12,7 @@ export const INTAKE_PATH = "/events";
 export const TOKEN_HEADER = "Argosy-Intake-Token";
 /** The header that has the event's name in its source. So the name is known even if the body cannot be read. */
 export const SUBJECT_HEADER = "Argosy-Event";
-/** What the log of an intake says of an event that the sensor must send again. An alert names these words. */
+/** What the log of an intake says of an event that the sensor must send again. An alert names this text. */
 export const IS_POSTPONED = "is postponed";
 
 /** What an intake knows of every event. */

@@ -8,7 +8,7 @@ import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeFile";
 
 /** The largest event, in bytes, with what Argo adds to it. A webhook accepts a body of as many bytes by default. */
 export const MOST_EVENT_BYTES = 2 ** 20;
-/** How many events are in memory at once. A sensor sends an event again if it is not taken. */
+/** How many events are in memory at once. A sensor sends an event again if it is not accepted. */
 const MOST_AT_ONCE = 8;
 
 const OPTIONS = {
@@ -42,7 +42,7 @@ async function serve(
   inWork: Set<string>,
 ): Promise<void> {
   const end = (code: number) => {
-    // If nobody reads the rest of a body, it would be taken for the next request.
+    // An unread rest of the body would be taken for the next request.
     if (!request.complete) response.setHeader("connection", "close");
     response.writeHead(code).end();
   };
@@ -78,7 +78,7 @@ function whyWait(subject: string, inWork: ReadonlySet<string>): string | undefin
 
 /**
  * Takes the event in the body of a request.
- * @param dataOf the event in what was sent. Undefined: it is no such thing
+ * @param dataOf the event in the body. Undefined: there is none
  * @throws the connection's error if it ends before the body
  */
 export async function takeBody(

@@ -64,8 +64,8 @@ export function eventPathPodOf(object: KubernetesObject): EventPathPod | undefin
 }
 
 /**
- * How long the part on which a pod depends must have been there before the pod counts as outdated, in milliseconds. So the
- * roll-out of several pods counts as one start.
+ * How long the part on which a pod depends must have run before the pod counts as outdated, in milliseconds. So the roll-out of
+ * several pods counts as one start.
  */
 export const ROLL_OUT_MS = 20_000;
 
@@ -74,12 +74,12 @@ export const ROLL_OUT_MS = 20_000;
  *
  * Sensors and event sources make the stream and each Sensor's bucket when they start, and never again. If the bus loses its
  * storage, the sensor finds no bucket, and the event source publishes into nothing. Neither of them ever ends (argo-events,
- * pkg/eventbus/jetstream, seen with 1.9.11). If the bus was only out of reach, the event source has dropped the changes
- * meanwhile. An event source that begins adds every object again. It must begin after its sensor, since a new subscription gets
- * only events that are published from then on.
+ * pkg/eventbus/jetstream, seen with 1.9.11). If the bus was only out of reach, the event source has dropped the changes of that
+ * time. An event source that begins adds every object again. It must begin after its sensor, since a new subscription gets only
+ * events that are published from then on.
  *
  * @param now in milliseconds since the epoch
- * @returns none while the bus or a sensor is not there; an event source only when its sensor needs nothing any more
+ * @returns none while the bus is not ready or a sensor is missing; an event source only when its sensor needs nothing any more
  */
 export function outdatedPods(pods: readonly EventPathPod[], now: number): EventPathPod[] {
   const of = (part: EventPathPart, shard = "") =>

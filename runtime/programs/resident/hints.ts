@@ -1,4 +1,4 @@
-// Hints: the server that takes them, who acts on them, and how long none has come.
+// Hints: the server that accepts them, who acts on them, and how long none has come.
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { monotonicNow } from "../../base/clock";
@@ -11,7 +11,7 @@ import type { HintResult } from "../../engine/metrics";
 import type { Operator } from "../../operator/definition";
 import { ABSENT, tellRunner, WAKE_PATH } from "../wakeRequest";
 
-/** The parts of an operator that say about which objects hints are taken. */
+/** The parts of an operator that say about which objects hints are accepted. */
 type HintedObjects = Pick<Operator, "customResource" | "namespaces">;
 
 /** How a hint server handles requests. */
@@ -41,10 +41,10 @@ const OPTIONS = {
 };
 
 /**
- * Answers a hint, `POST /hints`, with 204 and no body when its object is going to be reconciled, here or by the
- * leader. A Sensor reads no body, and so a body would cost it the connection (argo-events, pkg/sensors/triggers/http).
- * If another try may help, the answer is 503: too many objects wait, or nobody leads. If it does not help, the answer
- * is 400, 404, 405 or 413. The intake wakes objects in the same form, with `POST /wake`, and gets 410 for one that is not there.
+ * Answers a hint, `POST /hints`, with 204 and no body when its object is going to be reconciled, here or by the leader. A Sensor
+ * reads no body, and so a body would cost it the connection (argo-events, pkg/sensors/triggers/http). If another try may help, the
+ * answer is 503: too many objects wait, or no process leads. If it does not help, the answer is 400, 404, 405 or 413. The intake
+ * wakes objects in the same form, with `POST /wake`, and gets 410 for one that does not exist.
  * @throws Error if the address cannot be had
  */
 export function startHintServer(options: HintServerOptions): Promise<HttpListener> {
@@ -99,7 +99,7 @@ const TIMEOUT_MS = 2_000;
 /**
  * Passes a hint on to the leader. Never throws.
  * @param to the leader's address, of IPv4 or IPv6. `from`: the pod that passes the hint on
- * @returns what the leader has made of it
+ * @returns the leader's result
  */
 export async function forwardHint(
   { isWake, ...hint }: Hint,
@@ -108,7 +108,7 @@ export async function forwardHint(
   const path = isWake ? WAKE_PATH : HINT_PATH;
   const headers = { [FORWARDED_HEADER]: from };
   const result = await tellRunner(hint, { ...to, path, headers, timeoutMs: TIMEOUT_MS });
-  // The leader has another definition than we do, and one of us is about to go.
+  // The leader has another definition than this process, and one of the two is about to end.
   return result === "invalid" ? "leaderless" : result;
 }
 
@@ -175,12 +175,12 @@ function isName(value: unknown): value is string {
 export interface HintParts {
   readonly engine: Engine;
   readonly silence: PathSilence;
-  /** Passes a hint on to the leader at this address. @returns what the leader has made of it */
+  /** Passes a hint on to the leader at this address. @returns its result */
   readonly forward: (hint: Hint, address: string) => Promise<HintResult>;
 }
 
 /**
- * Decides what to do with a hint: the leader takes it, and a standby passes it on once.
+ * Decides what to do with a hint: the leader accepts it, and a standby passes it on once.
  * @param forwarded whether another replica has passed it on to us
  */
 export async function takeHint(
@@ -192,12 +192,12 @@ export async function takeHint(
   if (!hint.isWake) silence.hinted(hint.resourceVersion);
   if (engine.isLeading && hint.isWake) return engine.wake(hint);
   if (engine.isLeading) {
-    // In a storm all hints come late, and another read of the object would not be worth it. A hint that is ahead of the watch is,
-    // however: the watch may be silent.
+    // In a storm all hints come late, and do not justify another read of the object. A hint that is ahead of the watch does: the
+    // watch may be silent.
     if (engine.knows(hint, hint.resourceVersion)) return "known";
     return engine.hint(hint) ? "queued" : "full";
   }
-  // Two replicas that each believe that the other one leads would send the hint back and forth.
+  // Otherwise two replicas that each take the other one for the leader would send the hint back and forth.
   const address = forwarded || engine.leader === undefined ? undefined : addressIn(engine.leader);
   return address === undefined ? "leaderless" : forward(hint, address);
 }

@@ -19,7 +19,7 @@ import { type NodeResult, openTasksOf, workflowUidOf } from "../workflows/taskSe
 interface TaskSetFacts {
   /** Another Workflow may take the name of the one that it belongs to. */
   readonly workflowUid: string | undefined;
-  /** The ids of its tasks that are ours and that nobody has answered. */
+  /** The ids of its tasks that are ours and have no answer yet. */
   readonly open: readonly string[];
 }
 
@@ -54,10 +54,10 @@ const MOST_CONFLICTS = 10;
 const CONFLICT_MS = 200;
 
 /**
- * Answers Workflows that people submit, and reconciles the object that each names: a run of the operator's WorkflowTemplate, or a
- * recorded run that somebody resubmits. Its one template is our own plugin, for which the Workflow controller writes a task into
- * a WorkflowTaskSet and waits (workflow/controller/taskset.go of argo-workflows v4.1.2, with `disableAgentPodCreation`); the
- * leader reconciles the object and answers into its status.
+ * Answers Workflows that users submit, and reconciles the object that each names: a run of the operator's WorkflowTemplate, or a
+ * resubmitted recorded run. Its one template is our own plugin, for which the Workflow controller writes a task into a
+ * WorkflowTaskSet and waits (workflow/controller/taskset.go of argo-workflows v4.1.2, with `disableAgentPodCreation`); the leader
+ * reconciles the object and answers into its status.
  */
 export class Replay {
   private readonly taskSets: Store<TaskSetFacts>;
@@ -102,7 +102,7 @@ export class Replay {
     this.watch().catch(() => {});
   }
 
-  /** Takes no further task, and waits for those in progress. To be called before the engine is stopped. */
+  /** Accepts no further task, and waits for those in progress. To be called before the engine is stopped. */
   async stop(graceMs = 5_000): Promise<void> {
     this.stopping.abort();
     clearInterval(this.sweeper);
@@ -170,7 +170,7 @@ export class Replay {
     }
   }
 
-  /** Does what the task's Workflow asks for. Undefined if nobody waits for the answer any more. */
+  /** Does what the task's Workflow asks for. Undefined if the Workflow no longer waits for the answer. */
   private async resultOf(task: Task): Promise<NodeResult | undefined> {
     const { client, namespace } = this.options;
     const workflow = await client.get(WORKFLOWS, { namespace, name: task.workflow });

@@ -20,8 +20,8 @@ import {
 import { Replay } from "./replay";
 
 /**
- * How long reconciles in progress may go on when the pod should end, in seconds. Another runner leads meanwhile, and
- * only the objects of these reconciles wait.
+ * How long reconciles in progress may go on when the pod should end, in seconds. During that time another runner leads, and only
+ * the objects of these reconciles wait.
  */
 const LONGEST_WAIT_SECONDS = 100;
 /** How long submitted Workflows that are being answered may still take when the pod ends, in milliseconds. */
@@ -103,7 +103,7 @@ export async function resident(pod: Pod): Promise<number> {
 }
 
 /**
- * Starts a resident runner's servers: one takes hints, the other answers the kubelet and Prometheus.
+ * Starts a resident runner's servers: one accepts hints, the other answers the kubelet and Prometheus.
  * @throws Error if a port cannot be had
  */
 async function startServers(
@@ -129,7 +129,7 @@ async function startServers(
     take: (hint, forwarded) => takeHint(parts, hint, forwarded),
     onResult: (result) => metrics.hints.inc({ result }),
   });
-  // Started second, because a Sensor that learns that we are ready can send hints at once.
+  // Started second, because a Sensor can send hints as soon as we are ready.
   const telemetry = await startTelemetryServer(pod, metrics.registry, whyNotReady);
   return { hints, telemetry };
 }

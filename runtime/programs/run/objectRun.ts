@@ -77,7 +77,7 @@ export class ObjectRun {
       const refusal = this.whyNotHandled(found);
       if (refusal !== undefined) return failed(refusal);
       const report = await this.patience.retried(() => this.object.reconcile(found, this.attempt, this.due));
-      // A schedule that somebody starts by hand is started once.
+      // A schedule that a user starts by hand is started once.
       if (report.result === "succeeded") this.due = undefined;
       this.options.onReport?.(report);
       if (await this.comesAgain(report)) {
@@ -123,7 +123,7 @@ export class ObjectRun {
     if (ready !== false && dueAt > until) return false;
     const { signal } = this.options;
     const ms = Math.min(dueAt, until) - performance.now();
-    // Waits first: somebody may delete a child again and again.
+    // Waits first: a client may delete a child again and again.
     if (await this.object.watches.awaitNews(ms, mostUnreadyAfter(report), signal))
       return this.waitForChanges();
     if (dueAt > until || signal?.aborted) return false;
@@ -166,7 +166,7 @@ function mostUnreadyAfter({ ready, unready = 0, waits }: ReconcileReport): numbe
 export interface RunOutcome {
   /** 0, or 1 if it failed. Argo then shows the pod, the node and the Workflow as failed. */
   readonly exitCode: 0 | 1;
-  /** The last word of the log. */
+  /** The last line of the log. */
   readonly message: string;
   /** The handler's answer as JSON, if it was only tried. */
   readonly answer?: string;

@@ -62,8 +62,8 @@ const ignore = () => {};
  * Caveat: if a child has lost its labels, it is found by its name and labelled again as long as the handler answers it. If the
  * handler no longer answers it, it stays until its object is deleted. One that is created only once is not looked for.
  *
- * Assumption: nobody else works on this object meanwhile. The mutex of the run's Workflow lets no other Workflow of that object
- * run, and the run's fence closes when that Workflow ends: see {@link RunFence}.
+ * Assumption: no other process works on this object during the run. The mutex of the run's Workflow lets no other Workflow of that
+ * object run, and the run's fence closes when that Workflow ends: see {@link RunFence}.
  */
 export class OneObject {
   private readonly teller: Teller;
@@ -135,7 +135,7 @@ export class OneObject {
   /**
    * Reconciles the object, and reports on it.
    * @param object as {@link watches} gave it just before. Undefined: it is not ours, and is gone
-   * @param startedByHand schedules that somebody starts by hand
+   * @param startedByHand schedules that a user starts by hand
    * @throws ApiError, ApiUnreachableError, UnknownKindError if its children cannot be listed
    */
   async reconcile(
@@ -204,8 +204,8 @@ export class OneObject {
   }
 
   /**
-   * When the handler wants to be asked again. The run may wait for that time itself. But somebody may end the run before, so the
-   * first such time is noted all the same, and stays: another one would cost a write of the status for each time.
+   * When the handler wants to be asked again. The run may wait for that time itself. But a user may end the run before, so the
+   * first such time is noted anyway, and stays: another one would cost a write of the status for each time.
    */
   private dueAtAfter(againAfterMs: number | undefined): string | undefined {
     const { client, isBeyondRun } = this.options;

@@ -26,7 +26,7 @@ const LOOK_MS = 10_000;
 const SHORT_MS = 2_000;
 
 /**
- * Says whether a run in a pod of its own may write. The lock of its object belongs to its Workflow. If somebody terminates or
+ * Says whether a run in a pod of its own may write. The lock of its object belongs to its Workflow. If a user terminates or
  * deletes the Workflow, the Workflow controller gives the lock to the next one at once (argo-workflows,
  * workflow/controller/exec_control.go, applyExecutionControl; workflow/controller/controller.go, ReleaseAll). But the pod still
  * runs: our controller may not signal a container, and a pod that is deleted has thirty seconds.
@@ -127,7 +127,7 @@ export class RunFence {
 
   private lookAfter(ms: number): void {
     this.timer = setTimeout(async () => {
-      // An API server that is away is asked again. Meanwhile nothing can be written either.
+      // An API server that is away is asked again. Until it is back, nothing can be written either.
       await this.look().catch(() => {});
       if (!this.error && !this.isClosed) this.lookAfter(this.lookMs);
     }, ms);

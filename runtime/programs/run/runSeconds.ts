@@ -8,7 +8,7 @@ export const PENDING_SECONDS = 300;
  * can say so.
  */
 export const HANDLER_SECONDS = PENDING_SECONDS - 30;
-/** The time of a run beside the handler's answer, in seconds: to read, to apply, to report. */
+/** The time of a run in addition to the handler's answer, in seconds: to read, to apply, to report. */
 const WORK_SECONDS = 60;
 
 /**

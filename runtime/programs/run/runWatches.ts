@@ -101,7 +101,7 @@ export class RunWatches {
     this.objects.invalidate(this.options.name);
   }
 
-  /** Whether the object is still there, as far as is known, and has changed since it was last read. */
+  /** Whether the object still exists, as far as is known, and has changed since it was last read. */
   get hasNewState(): boolean {
     return this.isChanged && this.isObjectListed && this.objects.has(this.options.name);
   }
@@ -119,7 +119,8 @@ export class RunWatches {
    * child is found by its name, and everything is listed for another reconcile.
    * @param memory the engine's memory of the object
    * @param isElsewhere whether the object may have children outside of its own namespace
-   * @param wasInterrupted whether a reconcile of this run was interrupted, so that it may have applied what nobody remembers
+   * @param wasInterrupted whether a reconcile of this run was interrupted, so that it may have applied children that no memory
+   *   names
    * @throws UnknownKindError, ApiError, ApiUnreachableError
    */
   async learnChildren(

@@ -12,7 +12,7 @@ export class ServedKinds {
   private constructor(
     /** Those that the cluster serves. If a handler answers a child of another kind, its object reports that. */
     readonly found: readonly Resource[],
-    /** Why nobody knows how the others are served, by their kinds. */
+    /** Why it is not known how the others are served, by their kinds. */
     private readonly unknown: ReadonlyMap<string, ReconcileFailure>,
   ) {}
 
@@ -54,7 +54,10 @@ export class ServedKinds {
     return this.found;
   }
 
-  /** Why nobody knows how one of these kinds is served, as `kindKey` gives them. Undefined if that is known of all. */
+  /**
+   * Why it is not known how one of these kinds is served. Undefined if that is known of all.
+   * @param kinds as `kindKey` gives them
+   */
   whyUnknown(kinds: readonly string[]): ReconcileFailure | undefined {
     for (const [unknown, failure] of this.unknown)
       if (kinds.some((kind) => isSameKind(kind, unknown))) return failure;

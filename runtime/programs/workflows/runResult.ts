@@ -13,7 +13,7 @@ const LONGEST_ANSWER = 512 * 1024;
 const MOST_STORED_BYTES = 768 * 1024;
 const LONGEST_MESSAGE = 1024;
 
-/** The result of a reconcile, as the answer to whoever submitted it. */
+/** The result of a reconcile, as the answer to the user who submitted it. */
 export function resultOfReport(report: ReconcileReport): NodeResult {
   const { skipped, failure, kind } = report;
   const outputs = { parameters: outputsOf(report) };
@@ -22,7 +22,7 @@ export function resultOfReport(report: ReconcileReport): NodeResult {
   return { phase: failure ? "Failed" : "Succeeded", message: describeRun(report), outputs };
 }
 
-/** The result of a trial, as the answer to whoever submitted it: the handler's answer as JSON. */
+/** The result of a trial, as the answer to the user who submitted it: the handler's answer as JSON. */
 export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeResult {
   const { text, message } = triedAnswer(answer);
   return {
@@ -68,7 +68,7 @@ function storedBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text.replace(/[<>&\u2028\u2029]/g, "------")));
 }
 
-/** An error that prevented a reconcile or a trial, as the answer to whoever submitted it. */
+/** An error that prevented a reconcile or a trial, as the answer to the user who submitted it. */
 export function resultOfError(error: unknown): NodeResult {
   const failure = error instanceof ReconcileFailure ? error : undefined;
   const message = error instanceof Error ? error.message : String(error);

@@ -17,8 +17,8 @@ const PLUGIN = "argosy";
 const DONE = ["Succeeded", "Failed", "Error", "Skipped", "Omitted"];
 
 /**
- * The ids of the tasks in a WorkflowTaskSet that are the operator's and that nobody has answered. None if the Workflow has ended:
- * the controller may clear the tasks later.
+ * The ids of the tasks in a WorkflowTaskSet that are the operator's and have no answer yet. None if the Workflow has ended: the
+ * controller may clear the tasks later.
  */
 export function openTasksOf(taskSet: KubernetesObject, operator: string): string[] {
   const { labels, deletionTimestamp } = taskSet.metadata;
