@@ -139,7 +139,7 @@ interface Given {
   cuts: number;
 }
 
-/** By this annotation a handler tells a child that was cut from one that has no other fields. */
+/** By this annotation a handler distinguishes a child that was cut from one that has no other fields. */
 const TRUNCATED = { [TRUNCATED_ANNOTATION]: "true" };
 /** What is given of a child that is too large, and then, if its metadata is too large, of its metadata. */
 const CUTS: readonly ((child: KubernetesObject) => KubernetesObject)[] = [
@@ -162,8 +162,8 @@ const CUTS: readonly ((child: KubernetesObject) => KubernetesObject)[] = [
 const MOST_NAMED = 10;
 
 /**
- * The children that a handler is given in one request. If they are too large together, the largest is cut, again and again until the
- * rest has room. What others write into children must not keep a handler from being asked.
+ * The children that a handler is given in one request. If they are too large together, the largest ones are cut until all have
+ * room. What others write into children must not keep a handler from being asked.
  *
  * Guarantee (tests/unit/observedChildren.test.ts): they are never larger than that, also while more are taken.
  */
@@ -220,7 +220,10 @@ interface Answering {
   ask(question: HandlerQuestion): Promise<HandlerReply>;
 }
 
-/** Asks one question. A scrubber learns all Secrets that the question gives to the handler, or that the handler has or answers. */
+/**
+ * Asks one question. The scrubber remembers all Secrets that the question gives to the handler, or that the handler has or
+ * answers.
+ */
 export class QuestionSecrets implements Answering {
   /** In characters. */
   size = 0;
@@ -246,12 +249,12 @@ export class QuestionSecrets implements Answering {
     this.learnEnvironment();
   }
 
-  /** Learns the Secrets of an answer before anything is done with it: an answer that is refused has Secrets too. */
+  /** Remembers the Secrets of an answer before anything is done with it: an answer that is refused has Secrets too. */
   async ask(question: HandlerQuestion): Promise<HandlerReply> {
     try {
       const reply = await this.pool.ask(question, this.assertWanted);
       const { children } = reply.answer;
-      // Nobody has checked them yet.
+      // They have not been checked yet.
       if (Array.isArray(children)) this.learn(children.filter(isManifest));
       return reply;
     } finally {

@@ -18,11 +18,11 @@ export function digestIfWhole({ others }: Parts, { content, warnings }: Gathered
 }
 
 /**
- * Whether a look may end without asking the handler: it is a routine one, the object is ready, nothing is left to be done for it, and
- * the answer to the question stands. If not, the answer before stands no more.
+ * Whether a look may end without asking the handler: it is a routine one, the object is ready, nothing is left to be done for it,
+ * and the answer to the question stands. If not, the former answer no longer stands.
  *
- * A look that a change, a hint or a person has caused always asks. Such looks are few, and what caused them may be something that no
- * question shows, as the loss of a finalizer.
+ * A look that a change, a hint or a user has caused always asks the handler. Such looks are few, and their cause may be something
+ * that no question shows, such as the loss of a finalizer.
  */
 export function needNotBeAsked(
   { standing, operator, others }: Parts,
@@ -47,9 +47,9 @@ export function needNotBeAsked(
 }
 
 /**
- * The digest of the next question, if its answer is known to be the same as this one. What was written has changed the question, so the
- * handler is asked once more: how it answers to what it has brought about. That is only shown, and the status is not written yet, so the
- * question has the status that is to be written.
+ * The digest of the next question, if its answer is known to be the same as this one. What was written has changed the question,
+ * so the handler is asked once more, as in a dry run. The status is not written yet, so the question has the status that is to be
+ * written.
  * @param asked the digest of the question that the answer is to
  * @returns undefined if the handler would answer something else, or wants to be asked again, or if the question is large
  */
@@ -78,7 +78,7 @@ export async function digestThatStands(
     const { answer: again } = await answerTo<ReconcileAnswer>(parts, run, gathered, { dryRun: true });
     return isDeepStrictEqual(again, answer) ? digest : undefined;
   } catch {
-    // What is wrong is met again by the next question, if it lasts.
+    // If the fault lasts, the next question meets it again.
     return undefined;
   }
 }

@@ -94,7 +94,7 @@ export class Completeness {
   }
 
   /**
-   * Why nothing may be done for an object: somebody created its kind again with another scope. The marks of its children would name
+   * Why nothing may be done for an object: its kind was created again with another scope. The marks of its children would name
    * another owner, which no change of a child wakes.
    */
   private whyMoved({ metadata }: KubernetesObject): ReconcileFailure | undefined {
@@ -106,8 +106,8 @@ export class Completeness {
   }
 
   /**
-   * Why nobody knows yet whether the cluster serves a kind of children. Undefined if that is known. A busy API server does not say
-   * that a kind is missing.
+   * Why it is not known yet whether the cluster serves a kind of children. Undefined if that is known. A busy API server does not
+   * say that a kind is missing.
    */
   readonly whyUnknown = (kind: NotSynced["resource"]): ReconcileFailure | StillListingError | undefined => {
     const unknown = this.options.children
@@ -119,8 +119,8 @@ export class Completeness {
   };
 
   /**
-   * Whether a known child is still followed. False if its kind is missing where it was, or may not be listed there: nobody says then
-   * whether the child is gone.
+   * Whether a known child is still followed. False if its kind is missing where it was, or may not be listed there: then no watch
+   * says whether the child is gone.
    */
   readonly isFollowed = ({ resource, namespace }: NamedChild): boolean => {
     const isItsKind = (other: NotSynced["resource"]) => kindKey(other) === kindKey(resource);

@@ -75,7 +75,7 @@ async function write(
   for (const child of answer.children) {
     const problem = parts.whyUnknown(child);
     if (!problem) continue;
-    // Nobody knows whether the cluster serves this kind. An API server that is busy does not answer for the object either, and then the
+    // It is not known whether the cluster serves this kind. A busy API server does not answer for the object either, and then the
     // kind is not at fault.
     await run.confirmOwner();
     throw problem;
@@ -191,7 +191,7 @@ export async function judge(
     count++;
   }
   const unready = reasons.length;
-  // We have deleted it, and no watch has shown yet that it is still there.
+  // We have deleted it, and no watch has shown yet that it still exists.
   for (const { resource, manifest } of [...going].filter((child) => !expected.has(childKey(child)))) {
     reasons.push(`${manifest.kind} ${manifest.metadata.name} is being deleted`);
     expected.add(childKey({ resource, manifest }));

@@ -30,7 +30,7 @@ export interface ClearingUp {
  *
  * @param run gets each deletion when it is done. If no object has the name now, its report is about the one that left something
  * @param uid the uid of the object that has the name now. Undefined: no watched object has the name
- * @throws ReconcileFailure, StillListingError if nobody knows whether they are gone
+ * @throws ReconcileFailure, StillListingError if it is not known whether they are gone
  */
 export async function clearUpAfterGone(
   others: OthersObjects,
@@ -64,7 +64,7 @@ async function goneOf(
   try {
     assertSeen(name);
   } catch (error) {
-    // If its namespace is gone, an object is gone too. Our rights there went first, so perhaps nobody saw that.
+    // If its namespace is gone, an object is gone too. Our rights there went first, so perhaps no watch showed that.
     const { namespace } = name;
     if (
       namespace === undefined ||

@@ -43,13 +43,13 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | error | whose | reported | again |
  * | --- | --- | --- | --- |
  * | `ReconcileFailure` | the object's or its handler's | yes | after a backoff, or as the failure says |
- * | `NotLeadingError` | nobody's | no | by the next leader |
- * | the object is gone, or its namespace is being deleted or gone | nobody's | no | no |
- * | 409: the object or a child moved on | nobody's | no | soon |
- * | `WatchLateError`: the object is gone, and its watch still shows it | nobody's | no | soon |
+ * | `NotLeadingError` | no fault | no | by the next leader |
+ * | the object is gone, or its namespace is being deleted or gone | no fault | no | no |
+ * | 409: the object or a child moved on | no fault | no | soon |
+ * | `WatchLateError`: the object is gone, and its watch still shows it | no fault | no | soon |
  * | `PersistentConflictError`: 409, and nothing moved | the object's | yes | after a backoff |
- * | the children, or what the object uses, are still being listed | nobody's | no | soon, and as soon as they are |
- * | the API server is busy, or out of reach | nobody's | no | when it says, or soon, after what has changed |
+ * | the children, or what the object uses, are still being listed | no fault | no | soon, and as soon as they are |
+ * | the API server is busy, or out of reach | no fault | no | when it says, or soon, after what has changed |
  * | any other refusal of the API server | the object's | yes | after a backoff |
  * | anything else | ours | yes | after a backoff |
  *

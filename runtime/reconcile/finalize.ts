@@ -61,7 +61,7 @@ export async function finalize(
 
 /**
  * Deletes the children that follow others, as far as nothing is left that follows them.
- * @returns whether some are still there. Then the object says which, and what holds them
+ * @returns whether some still exist. Then the object says which, and what holds them
  */
 async function waitsForChildren(parts: Parts, run: Run, object: KubernetesObject): Promise<boolean> {
   const { sweep, children, isFollowed } = parts;
@@ -125,7 +125,7 @@ async function deleteElsewhere(
   mayStay: boolean,
 ): Promise<ObjectEvent | undefined> {
   const { sweep } = parts;
-  // If the server of a kind is away, its list fails as if the API server were busy, and the object would not say why it waits.
+  // The list of a kind whose server is away fails as with a busy API server. Then the object would not say why it waits.
   const listed = { ...memory, kinds: sweep.listed(memory.kinds) };
   const refused = mayStay ? undefined : parts.whyNot("finalize", object, listed, true);
   if (refused) throw refused;

@@ -27,9 +27,9 @@ import {
 } from "./run";
 
 /**
- * Makes one object and its children as the handler wants them: takes the newest object, asks the handler, checks the whole
- * answer, and only then writes. This class says what is done for an object: {@link converge}, {@link finalize} or nothing.
- * It also says what becomes of an error.
+ * Makes one object and its children as the handler wants them: reads the newest object, asks the handler, checks the whole answer,
+ * and only then writes. This class says what is done for an object: {@link converge}, {@link finalize} or nothing. It also says
+ * what becomes of an error.
  *
  * Guarantees, each with a test in tests/integration:
  * - Nothing is applied of an answer that breaks the contract (engineFailures.test.ts).
@@ -37,7 +37,7 @@ import {
  * - The handler is asked with all children or not at all, also when it finalizes (hostile/unlistedKinds.test.ts).
  * - The other finalizer is on the object before its first child that no owner reference can cover (engineFinalize.test.ts), and comes
  *   back as long as there is one (hostile/lostMarks.test.ts).
- * - If somebody empties the engine's memory in the status, it is written back (hostile/emptiedStatus.test.ts).
+ * - If another client empties the engine's memory in the status, it is written back (hostile/emptiedStatus.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
  * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
  * - Outside of the namespaces that the operator lists, an object is finalized, and nothing else (hostile/namespaces.test.ts).

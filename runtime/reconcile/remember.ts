@@ -37,7 +37,7 @@ export interface Made {
   readonly before: Memory;
 }
 
-/** Remembers something in the midst of a reconcile. */
+/** Remembers something in the middle of a reconcile. */
 export async function remember(
   { memories }: { readonly memories: Memories },
   { client }: Run,
@@ -48,7 +48,8 @@ export async function remember(
 }
 
 /**
- * Remembers the first look at a schedule, and the memory that somebody took from the object's status, before anything is done.
+ * Remembers the first look at a schedule, and restores the memory that another client removed from the object's status, before
+ * anything is done.
  * @returns the object's memory then
  */
 export async function rememberFirstLook(
@@ -62,13 +63,13 @@ export async function rememberFirstLook(
   const isFirst = !isDeepStrictEqual(schedules, before.schedules ?? {});
   if (!isFirst && (parts.others || !isTaken(object, before))) return before;
   await remember(parts, run, object, memory).catch((error: unknown) => {
-    // This process still knows what somebody took. The end of the run tries once more, and says what is wrong.
+    // This process still knows the removed memory. The end of the run tries once more, and says what is wrong.
     if (isFirst || !(error instanceof ReconcileFailure)) throw error;
   });
   return memory;
 }
 
-/** Whether somebody took the memory from the status of an object of our own. @param known the object's memory */
+/** Whether another client removed the memory from the status of an object of our own. @param known the object's memory */
 export function isTaken(object: KubernetesObject, known: Memory): boolean {
   return !writtenMemory(object) && !isDeepStrictEqual(known, memoryOf(object));
 }
@@ -76,7 +77,7 @@ export function isTaken(object: KubernetesObject, known: Memory): boolean {
 /**
  * Remembers a reconcile that made every child as desired.
  * @returns the object as it is then
- * @throws ReconcileFailure if the API server refuses the handler's fields: what was applied is remembered all the same; ApiError,
+ * @throws ReconcileFailure if the API server refuses the handler's fields: what was applied is still remembered; ApiError,
  *   ApiUnreachableError
  */
 export async function rememberMade(
@@ -112,8 +113,8 @@ export async function rememberMade(
   try {
     return (await parts.memories.write(later, object.metadata, change, along)) ?? object;
   } catch (error) {
-    // The handler's fields may be refused for as long as it answers them. The children are there all the same. A status of which
-    // the API server only dropped a part is stored, with the memory.
+    // The handler's fields may be refused for as long as it answers them. The children still exist. A status of which the API
+    // server only dropped a part is stored, with the memory.
     if (error instanceof ReconcileFailure && error.cause !== undefined) await rememberPart(parts, run, made);
     throw error;
   }
@@ -133,7 +134,7 @@ export async function rememberPart(parts: Parts, run: Run, made: Made): Promise<
     ...whereIn(parts, made, true),
   };
   if (isSameMemory(memory, before)) return;
-  // The error that ended the reconcile says more. But the memory may have been written all the same.
+  // The error that ended the reconcile says more. But the memory may have been written.
   await remember(parts, run, object, memory).catch(() => objects.invalidate(run.name));
 }
 
@@ -227,7 +228,7 @@ export function memoryAfter(
 /**
  * The memory after a run that applied only some of the desired children: what was remembered before, and the children that exist.
  * @param there the object's children as they are known now
- * @param isThere whether one of the desired children is there
+ * @param isThere whether one of the desired children exists
  */
 export function memoryOfPart(
   before: Memory,

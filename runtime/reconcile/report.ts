@@ -28,7 +28,7 @@ export interface ReconcileIdentity extends ObjectName {
 export interface ChildrenFound {
   /** Whether every child is applied and ready. */
   readonly ready: boolean;
-  /** How many children are there and not ready. */
+  /** How many existing children are not ready. */
   readonly unready: number;
   /** How many children are ready, of how many, with those that wait until another one is ready. */
   readonly children: { readonly ready: number; readonly total: number };
@@ -41,7 +41,7 @@ export interface ChildrenFound {
  * if the reconcile ended before it could judge the children.
  */
 export interface ReconcileReport extends ReconcileIdentity, Partial<ChildrenFound> {
-  /** Tells this reconcile from every other: a UUID. */
+  /** The id of this reconcile: a UUID. */
   readonly id: string;
   readonly operator: string;
   /** The custom resource's kind. */
@@ -70,13 +70,13 @@ export interface ReconcileReport extends ReconcileIdentity, Partial<ChildrenFoun
   readonly changes: readonly ChildChange[];
   /**
    * Whether the object's resourceVersion changed between the write of its children and the end of its status write. The handler's
-   * status, a verdict or somebody else's write may be the cause.
+   * status, a verdict or another client's write may be the cause.
    */
   readonly statusChanged?: boolean | undefined;
   /** The end of the handler's standard error. */
   readonly log: string;
   readonly durationMs: number;
-  /** How the reconcile came about, and how long it waited for its turn. Undefined if nobody noted that. */
+  /** How the reconcile came about, and how long it waited for its turn. Undefined if that was not noted. */
   readonly arrival?: Arrival | undefined;
   /** How long its steps took. */
   readonly timing?: ReconcileTiming | undefined;
@@ -92,7 +92,7 @@ export interface ReconcileReport extends ReconcileIdentity, Partial<ChildrenFoun
 export interface ObjectEvent extends AnsweredEvent {
   /** The name of the Workflow that says more, if there is one. */
   readonly run?: string | undefined;
-  /** The action, in one word. @default "Reconcile" */
+  /** The action, in CamelCase. @default "Reconcile" */
   readonly action?: string;
   /** Annotations of the Event, as of its latest time. @default none */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
@@ -114,7 +114,7 @@ export interface Outcome {
   readonly verdict?: Verdict | undefined;
   /** The digest to remember with the verdict. @default none */
   readonly digest?: string | undefined;
-  /** Kubernetes Events about the object, besides those that follow from the verdict and the changes. */
+  /** Kubernetes Events about the object, in addition to those that follow from the verdict and the changes. */
   readonly events: readonly ObjectEvent[];
   /** When the object is due again. */
   readonly again: WorkResult;

@@ -27,8 +27,8 @@ export function isByUser(object: KubernetesObject, arrival: Arrival | undefined,
 }
 
 /**
- * The failure of an answer that leaves out a child although nobody has changed the object. Undefined: it leaves out none. A child of a
- * retired kind is meant to go.
+ * The failure of an answer that leaves out a child although no user has changed the object. Undefined: it leaves out none. A child
+ * of a retired kind is meant to go.
  * @param there the known children of the object
  */
 export function withheldDeletion(

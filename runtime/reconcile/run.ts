@@ -34,11 +34,11 @@ export interface ReconcileContext {
   readonly client: KubernetesClient;
   /** Throws if the term has ended. */
   readonly fence: () => void;
-  /** Schedules that somebody starts by hand, instead of at their own times. @default none */
+  /** Schedules that a user starts by hand, instead of at their own times. @default none */
   readonly startedByHand?: readonly DueSchedule[] | undefined;
   /** Called when the handler has given an answer that is not large. The rest of the reconcile waits only for the API server. */
   readonly onAnswer?: () => void;
-  /** How the reconcile came about. @default nobody noted that */
+  /** How the reconcile came about. @default not noted */
   readonly arrival?: ReconcileReport["arrival"];
   /** The trace that the reconcile belongs to. @default none */
   readonly trace?: TraceContext | undefined;
@@ -84,9 +84,9 @@ export function failedOutcome(
  * One reconcile of one object, as its steps see it: the client for its requests, and its outcome so far. Whatever was noted stays if a
  * later step fails.
  *
- * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): if we no longer lead, or if the object is known to be gone,
- * none of its requests is sent, and the handler is not asked. An object that was being deleted when it began is finalized all the
- * same.
+ * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): if we no longer lead, or if the object is known to be
+ * gone, none of its requests is sent, and the handler is not asked. An object that was being deleted when it began is still
+ * finalized.
  */
 export class Run implements WriteScope {
   client: KubernetesClient;
@@ -186,7 +186,7 @@ export class Run implements WriteScope {
     this.note({ ...report, log: this.report.log || (failure?.log ?? "") });
     this.again = again;
     this.digest = undefined;
-    // Nobody may read that all is well before the status has what the handler answered.
+    // A user must not read that all is well before the status has what the handler answered.
     this.verdict = failure && isReported ? { kind: "failed", failure } : undefined;
   }
 
@@ -227,7 +227,7 @@ export interface ReconcilerOptions extends RunParts {
   readonly used: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
   /** Why a handler cannot be asked about an object now. */
   readonly whyNot: Completeness["whyNot"];
-  /** Why nobody knows whether the cluster serves a declared kind. Undefined if that is known. */
+  /** Why it is not known whether the cluster serves a declared kind. Undefined if that is known. */
   readonly whyUnknown: Completeness["whyUnknown"];
   /** Whether a known child is still followed: see `Completeness`. @default all are */
   readonly isFollowed?: (child: Child) => boolean;
@@ -265,7 +265,7 @@ export interface Parts extends ReconcilerOptions {
   /** Undefined if the objects are not ours. */
   readonly finalizers: Finalizers | undefined;
   readonly sweep: Sweep;
-  /** Learns every Secret that the handler is given or answers. */
+  /** Remembers every Secret that the handler is given or answers. */
   readonly scrubber: Scrubber;
   readonly unconfirmed: UnconfirmedEvents;
   /** Says what is wrong with a status that a handler has answered. Undefined: nothing is. */

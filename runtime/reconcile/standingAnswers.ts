@@ -2,7 +2,7 @@
 
 /** The most objects that a mark may except. If there are more, there is no mark. */
 const MOST_EXCEPTIONS = 1_000;
-/** So much of a uid names an object in a mark. If two objects share it, both are asked. */
+/** How many characters of a uid name an object in a mark. If two objects share them, the handler is asked about both. */
 const PART_OF_UID = 8;
 
 /** The looks of a term in which the digests that objects remember may be of another program's questions. */
@@ -15,11 +15,11 @@ interface Sweep {
 
 /**
  * The questions to a pure handler whose answers stand: the handler was asked, and what it answered was applied. As long as an
- * object's question has the same digest, a routine look asks nobody.
+ * object's question has the same digest, a routine look does not ask the handler.
  *
- * An object remembers a digest too, for the next process. It counts only if this very program has asked that question: if the program
- * before was the same, as the mark on the Lease says, and the object is none of the mark's exceptions. A sweep of a new program looks at
- * every object. It then proves the digests of all objects of which it met the same question, without a write.
+ * An object remembers a digest too, for the next process. It counts only if this very program has asked that question. The mark on
+ * the Lease says whether the program before was the same, and for which objects it does not count. A sweep of a new program looks
+ * at every object. It then proves the digests of all objects of which it met the same question, without a write.
  *
  * Guarantees, each with a test in tests/unit/standingAnswers.test.ts
  * - A digest that another program left does not count, also after a return to an earlier program.
@@ -38,7 +38,7 @@ export class StandingAnswers {
   /**
    * A term begins.
    * @param exceptions of the mark, if it is this program's own
-   * @param keys of every object. Undefined: nobody knows them all, and it is called again when they are known
+   * @param keys of every object. Undefined: they are not all known, and it is called again when they are
    */
   beginTerm(exceptions: readonly string[] | undefined, keys: readonly string[] | undefined): void {
     this.excepted = exceptions && new Set(exceptions);
@@ -58,13 +58,13 @@ export class StandingAnswers {
     return digest === remembered && this.excepted?.has(uid.slice(0, PART_OF_UID)) === false;
   }
 
-  /** The handler is asked about an object: the answer before stands no more. */
+  /** The handler is asked about an object: the former answer no longer stands. */
   asked(key: string): void {
     this.digests.set(key, undefined);
   }
 
   /**
-   * A look at an object has ended, whatever came of it.
+   * A look at an object has ended, whatever its result.
    * @param digest of the question whose answer stands
    * @param remembered the digest that the object remembers
    */

@@ -49,7 +49,7 @@ export interface ReconcileTiming {
   readonly steps: readonly Step[];
   /** How many steps were left out, because there were too many. */
   readonly omitted: number;
-  /** When somebody else last wrote the object, in milliseconds since 1970. Kubernetes notes whole seconds. */
+  /** When another client last wrote the object, in milliseconds since 1970. Kubernetes notes whole seconds. */
   readonly writtenAt?: number | undefined;
 }
 
@@ -113,8 +113,8 @@ export class Timeline {
 }
 
 /**
- * When somebody else last wrote an object, its status aside, in milliseconds since 1970. `managedFields` notes that time in whole
- * seconds. For an object that is being deleted it is the time of the deletion. Undefined if the time is unknown.
+ * When another client last wrote an object, apart from its status, in milliseconds since 1970. `managedFields` notes that time in
+ * whole seconds. For an object that is being deleted it is the time of the deletion. Undefined if the time is unknown.
  *
  * Caveat: a write that only removes fields leaves no time.
  */

@@ -29,7 +29,7 @@ export interface TrialResult {
   readonly durationMs: number;
 }
 
-/** The uid of an example. An object that nobody has created yet has none. */
+/** The uid of an example. An object that is not created yet has none. */
 const NO_UID = "trial";
 
 /** The fields of an example's metadata that are used elsewhere. All others go to the handler as they are. */
@@ -42,9 +42,9 @@ const METADATA_TYPES = {
 
 /**
  * Asks the handler about an example: nothing is read from the cluster, there are no children, and nothing is applied. The caller
- * also gives the objects that the example uses, since a person who may try a handler may not read everything that its operator
- * may. The answer is checked in the same way as before it is applied. For an object with a deletionTimestamp, the handler is
- * asked to finalize. Whoever sees the result need not be allowed to read Secrets.
+ * also gives the objects that the example uses, since a user who may try a handler may not read everything that its operator may.
+ * The answer is checked in the same way as before it is applied. For an object with a deletionTimestamp, the handler is asked to
+ * finalize. A user who sees the result need not be allowed to read Secrets.
  *
  * @param object an example of the operator's custom resource
  * @param used examples of the objects that it uses, by the keys of the definition's `uses`. A missing one is null or []
@@ -87,7 +87,7 @@ function secretsIn(used: Used, { uses }: Uses): Manifest[] {
 }
 
 /**
- * Examples of the objects that an object uses, as somebody gives them, completed with null and [].
+ * Examples of the objects that an object uses, as a user gives them, completed with null and [].
  * @throws Error if they do not fit the definition
  */
 export function readUsed(examples: unknown, { uses }: Uses): Used {

@@ -56,9 +56,9 @@ export function writeChildren(
 
 /**
  * Deletes the children of a deleted object with this name. If their owner was deleted and created again while the garbage
- * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
- * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34). Where a kind or a namespace went,
- * nobody says whether the child went with it: that child waits until it is followed again.
+ * collector did not watch, the collector does not notice that the owner is gone: it sees one change of one object (kubernetes,
+ * pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34). Where a kind or a namespace went, no watch says
+ * whether the child went with it: that child waits until it is followed again.
  * @param changes gets each deletion when it is done
  */
 export async function deletePredecessors(
@@ -203,7 +203,7 @@ class Writing {
     const { children: store, isFollowed } = this.options;
     const { object, desired } = this;
     const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
-    // Where a kind or a namespace went, nobody says that a child is gone.
+    // Where a kind or a namespace went, no watch says that a child is gone.
     const isThere = (child: Child) => !wanted.has(child) && (!child.deleting || isFollowed(child));
     return store.of(object.metadata.uid).filter(isThere);
   }
@@ -227,7 +227,7 @@ class Writing {
     const { writer } = this.options;
     const { scope } = this;
     const ifRace = (error: unknown) => {
-      // Somebody else writes the child all the time. Its next report leads to another try, and the rest does not wait.
+      // Another client keeps writing the child. Its next report leads to another try, and the rest does not wait.
       if (!isRace(error)) throw error;
       return undefined;
     };
