@@ -53,7 +53,7 @@ export interface StatusVerdict {
 /** The key of a digest in the engine's memory: see `Memory.digest`. */
 export const DIGEST = "digest";
 
-/** The digest in a memory as JSON. Anyone who may write there may have written anything. */
+/** The digest in a memory as JSON. Any client that may write there may have written anything. */
 export function digestIn(memory: Readonly<Record<string, unknown>>): string | undefined {
   const digest = memory[DIGEST];
   return typeof digest === "string" ? digest : undefined;
@@ -115,7 +115,7 @@ export function composeStatus(
       ...(conditions.length > 0 && { conditions }),
     };
   };
-  // After a rename of the operator nothing is ours yet, even if all of it is there.
+  // After a rename of the operator nothing is ours yet, even if the status has all of it.
   const isOurs = namesIn(owned).length > 0;
   const isThere = (status: Status) =>
     isOurs ? isAppliedAs(status, current, owned) : Object.keys(status).length === 0;
@@ -124,7 +124,7 @@ export function composeStatus(
   return isThere(status) || isThere(all) ? undefined : statusWith(along ?? verdict, true);
 }
 
-/** The status that an object will have when the change is written, as far as that can be told before. */
+/** The status that an object will have when the change is written, as far as that is known before. */
 export function statusAfter(object: KubernetesObject, change: StatusChange, composing: Composing): Status {
   const current = (object["status"] ?? {}) as Status;
   const applied = composeStatus(object, change, undefined, composing);
@@ -241,7 +241,7 @@ export type Verdict =
   | { readonly kind: "failed"; readonly failure: ReconcileFailure }
   /** The pod of the object's run does not begin yet. The other conditions, and the observed generation, stay as they are. */
   | { readonly kind: "awaiting"; readonly run: string; readonly message: string }
-  /** People have stopped the object's run, of which nothing else is known. The rest stays as it is, too. */
+  /** A user has stopped the object's run, of which nothing else is known. The rest stays as it is, too. */
   | { readonly kind: "stopped"; readonly message: string };
 
 /** Whether the verdict says nothing about what a run has found. */
@@ -277,7 +277,7 @@ export function conditionsOf(
 }
 
 /**
- * A statement as a condition. Its message is cut to a length that people read.
+ * A statement as a condition. Its message is cut to a readable length.
  * @param previous the object's conditions now. A condition whose status stays the same keeps its transition time
  */
 export function written(

@@ -34,9 +34,9 @@ export interface Footprint {
  * Guarantee (tests/integration/hostile/retiredKinds.test.ts): a kind is remembered from the first run that applied a child of
  * that kind until a run that found none left.
  *
- * Assumption: only the engine writes it. Anyone who may write the status may forge it. The engine then looks for children of a
- * kind that it never applied. It finds none that it can prove to be its own, and touches nothing. If it may not list that kind, a
- * Warning says so, and the run goes on.
+ * Assumption: only the engine writes it. Any client that may write the status may forge it. The engine then looks for children of
+ * a kind that it never applied. It finds none that it can prove to be its own, and touches nothing. If it may not list that kind,
+ * a Warning says so, and the run goes on.
  *
  * Caveat: if the process dies between the write of the first child of a kind and the write of the status, the kind is not
  * remembered until the next run. If the definition drops the kind at exactly that moment, such a child in another namespace is
@@ -45,9 +45,9 @@ export interface Footprint {
  * Engines of several versions write it. An older engine may lead after a newer one, while a new runner is rolled out or after a
  * rollback. So an engine keeps the keys that it does not know ({@link Memory.unknown}). A change of the keys must follow these rules:
  * - A key keeps its name, its form and its meaning for ever. Something new gets a new key.
- * - An engine that does not know a new key carries its value on, and changes the children meanwhile. If the value may be wrong
- *   then, the value must say what it is about, and count only as long as that is so: `of` in a schedule says it, and so do the
- *   fingerprints in `readyOnce`. If nothing can say it, the engine must do without the value.
+ * - An engine that does not know a new key carries its value on unchanged while it changes the children. If that can make the
+ *   value wrong, the value must say what it is about, and count only as long as that is so: `of` in a schedule says it, and so do
+ *   the fingerprints in `readyOnce`. If nothing can say it, the engine must do without the value.
  * - A key that is not needed any more stays known, and is not written. Otherwise it would be carried on for ever.
  */
 export interface Memory extends Footprint, RememberedPlaces {
@@ -55,7 +55,7 @@ export interface Memory extends Footprint, RememberedPlaces {
   readonly created: readonly string[];
   /**
    * Children that are not created again and for which others wait: those that were ready, each with a fingerprint of its content
-   * then. So a child that went meanwhile still counts. @default none
+   * then. So a child that has gone since still counts. @default none
    */
   readonly readyOnce?: Readonly<Record<string, string>> | undefined;
   /** Until when each schedule is done, by its name. @default nothing */
@@ -129,7 +129,7 @@ const KNOWN: readonly string[] = [
   DIGEST,
   ...FOOTPRINT,
 ];
-/** Somebody who may write the status may write anything there, and it would stay. */
+/** A client that may write the status may write anything there, and it would stay. */
 const MOST_UNKNOWN_BYTES = 64 * 1024;
 
 /**
@@ -144,8 +144,8 @@ export function memoryOf(object: KubernetesObject): Memory {
 }
 
 /**
- * The memory in the status of this very custom resource, as it is there: {@link memoryIn} reads it. Undefined if there is none, or if
- * somebody has emptied it: the engine itself always writes the kinds.
+ * The memory in the status of this very custom resource, as it was written: {@link memoryIn} reads it. Undefined if there is none,
+ * or if another client has emptied it: the engine itself always writes the kinds.
  */
 export function writtenMemory(object: KubernetesObject): JsonObject | undefined {
   const written = fieldOf(object);
@@ -161,8 +161,8 @@ function isOfThisLife(written: unknown, { metadata }: KubernetesObject): written
 }
 
 /**
- * Reads what {@link remembered} wrote. Anyone who may write there may have written anything, so parts that are no memory are left
- * out.
+ * Reads what {@link remembered} wrote. Any client that may write there may have written anything, so parts that are no memory are
+ * left out.
  */
 export function memoryIn(written: unknown): Memory {
   const memory = isRecord(written) ? written : {};

@@ -17,7 +17,7 @@ export function memoryResourceOf(operator: { readonly installation: string }): R
   return { apiVersion, kind: "Memory", plural: "memories", namespaced: true };
 }
 
-/** The uid of the object that a Memory is about. It is in the name of the Memory, which nobody can change. */
+/** The uid of the object that a Memory is about. It is in the name of the Memory, which cannot be changed. */
 export function uidIn(memory: KubernetesObject, operator: OperatorIdentity): string | undefined {
   const prefix = memoryPrefixOf(operator);
   const { name } = memory.metadata;
@@ -25,8 +25,8 @@ export function uidIn(memory: KubernetesObject, operator: OperatorIdentity): str
 }
 
 /**
- * The name of the object that a Memory is about. Undefined if that object is of another kind, which the operator watched before, or if
- * somebody has made a Memory of something else.
+ * The name of the object that a Memory is about. Undefined if that object is of another kind, which the operator watched before,
+ * or if another client wrote something else into the Memory.
  */
 export function nameIn({ object }: KubernetesObject, resource: Resource): ObjectName | undefined {
   const { apiVersion, kind, namespace, name } = isRecord(object) ? object : {};

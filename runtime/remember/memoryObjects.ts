@@ -43,7 +43,7 @@ export interface MemoryObjectsOptions {
   readonly isThere?: (uid: string) => boolean;
   /** Throws if the Memory objects are not all known. A Memory that is not known must not count as missing. @default they are */
   readonly assertKnown?: () => void;
-  /** @default nobody hears of it */
+  /** @default nothing is reported */
   readonly emit?: Emit;
 }
 
@@ -62,11 +62,11 @@ interface Facts {
  * - Nothing is written that exists already.
  * - Writes about one object follow one another, each onto the result of the one before. If a former leader's write comes late, it
  *   is refused.
- * - If the answer to a write is lost, nobody gets the memory from before: it is read first.
+ * - If the answer to a write is lost, no caller gets the memory from before: it is read first.
  * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
  *
- * Assumption: only we write them. Anyone who may write in the operators' namespace may make us forget an object, or remember one
- * that never was.
+ * Assumption: only we write them. Any client that may write in the operators' namespace may make us forget an object, or remember
+ * one that never existed.
  */
 export class MemoryObjects implements Memories {
   private readonly mutex = new KeyedMutex();
@@ -144,7 +144,7 @@ export class MemoryObjects implements Memories {
   /**
    * Writes the memory of an object, if that changes anything.
    * @returns undefined: the object itself is never written
-   * @throws ApiError 409 if somebody else has changed the memory since it was last known: the newest one is known from then on
+   * @throws ApiError 409 if another client has changed the memory since it was last known: the newest one is known from then on
    */
   write(
     client: KubernetesClient,
@@ -155,13 +155,13 @@ export class MemoryObjects implements Memories {
     return this.mutex.runAlone(object.uid, async () => {
       const { operator, isThere = () => true } = this.options;
       const conflicts = new Conflicts();
-      // What has the name of the Memory, if that is not known as a Memory: somebody has written something else there.
+      // The object with the Memory's name, if it is not known as a Memory: another client has written something else there.
       let found: KubernetesObject | undefined;
       for (;;) {
         const there = await this.read(object.uid);
         const [newest] = there;
         if (!memory && verdict?.isOver?.()) return undefined;
-        // If the object is gone, nobody would delete a Memory that is written now.
+        // If the object is gone, a Memory that is written now would never be deleted.
         if (!newest && !isThere(object.uid)) return undefined;
         const known = isRecord(newest?.["memory"]) ? (newest["memory"] as JsonObject) : {};
         const digest = digestIn(known);
@@ -248,13 +248,13 @@ export class MemoryObjects implements Memories {
       return undefined;
     } catch (error) {
       if (isApiError(error, 409)) return error;
-      // It may have been written all the same.
+      // It may have been written.
       this.invalidate(uid);
       throw error;
     }
   }
 
-  /** @throws ApiError 409 if a webhook refuses the deletion by a conflict: the Memory is still there, and stays known */
+  /** @throws ApiError 409 if a webhook refuses the deletion by a conflict: the Memory still exists, and stays known */
   private async delete(client: KubernetesClient, { metadata }: KubernetesObject): Promise<void> {
     const { uid } = metadata;
     let { resourceVersion } = metadata;

@@ -39,8 +39,8 @@ type RememberedObjects = Pick<CustomResources, "read" | "learn" | "invalidate"> 
 };
 
 /**
- * The memories of custom resources of our own, in their status. Reconciles write fields and memory, and verdicts are written beside
- * them.
+ * The memories of custom resources of our own, in their status. A reconcile writes fields and memory, the `Teller` writes
+ * verdicts.
  *
  * Guarantee (tests/unit/statusMemories.test.ts): the writes to one object follow one another, each onto the result of the one before.
  * So a verdict never brings back a field that a reconcile has just changed.
@@ -84,7 +84,7 @@ export class StatusMemories implements Memories {
   }
 }
 
-/** How often a write is tried for an object that others write meanwhile. */
+/** How often a write is tried for an object that other clients write at the same time. */
 const MOST_TRIES = 10;
 
 /**
@@ -122,7 +122,7 @@ export class StatusWriter {
    * @param along a verdict that is written only together with the change
    * @returns the object as it is then, whether or not there was anything to write. Undefined if it is gone
    * @throws ReconcileFailure `StatusRefused` if the API server does not accept the status, or drops a part of it
-   * @throws ApiError 409 if somebody else writes the object all the time
+   * @throws ApiError 409 if another client keeps writing the object
    */
   async write(
     client: KubernetesClient,
@@ -186,7 +186,7 @@ export class StatusWriter {
       const options = { fieldManager, force: true, subresource: "status" };
       return (await applyManifest(client, resource, manifest, options, object)).object;
     } catch (error) {
-      // An object may outlive its namespace if somebody ended that by force. Nothing can be written on it.
+      // An object may outlive its namespace if a user removed the namespace by force. Nothing can be written on it.
       if (isNamespaceMissing(error, namespace)) return undefined;
       if (isApiError(error, 404)) {
         // There is no such object, or the object has no such subresource.
