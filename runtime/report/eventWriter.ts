@@ -17,7 +17,7 @@ export type EventClient = Pick<KubernetesClient, "create" | "mergePatch">;
 const SAME_EVENT_MS = 30 * 60_000;
 /**
  * Ten Normal Events and ten Warnings about one object are written at once, and after that one of each a minute. A loop must not
- * flood etcd, and an object that changes all the time must not lose its Warnings.
+ * flood etcd, and an object that keeps changing must not lose its Warnings.
  */
 export const RATE_LIMIT = { burst: 10, refillMs: 60_000 };
 /**
@@ -101,7 +101,7 @@ export class EventWriter {
 }
 
 /**
- * The beginning of an Event's name, for people. An Event's name is a DNS subdomain, but objects of some kinds have other names:
+ * The beginning of an Event's name, for readers. An Event's name is a DNS subdomain, but objects of some kinds have other names:
  * "system:reader" is a ClusterRole.
  */
 function readable(name: string): string {

@@ -36,8 +36,8 @@ const LONGEST_RETRY_MS = 30_000;
 const RECORDS_A_SECOND = 20;
 
 /**
- * Reports the results of reconciles in the background: for each object the newest verdict, and the facts meanwhile. No reconcile
- * waits for its report.
+ * Reports the results of reconciles in the background: for each object the newest verdict and the facts since the last report. No
+ * reconcile waits for its report.
  *
  * Guarantees, each with a test in tests/unit/outbox.test.ts or outboxFull.test.ts:
  * - A verdict is a state: a newer one replaces it, and it is never dropped while we lead.
@@ -96,8 +96,8 @@ export class Outbox {
   }
 
   /**
-   * Takes a message about an object. It is reported soon, together with earlier messages that wait, and its verdict replaces an
-   * older one. Between two terms nothing is taken: if a run outlived its term, the next leader's findings are newer.
+   * Accepts a message about an object. It is reported soon, together with earlier messages that wait, and its verdict replaces an
+   * older one. Between two terms nothing is accepted: if a run outlived its term, the next leader's findings are newer.
    * @returns the name of the record that will include it, if there is one
    */
   put(name: ObjectName, message: Message): string | undefined {
@@ -192,7 +192,7 @@ export class Outbox {
   private leftAfter({ left, error }: Unreported): Message | undefined {
     if (error instanceof NotLeadingError) return undefined;
     if (error === undefined || error instanceof ApiUnreachableError || isBusy(error)) return left;
-    // Somebody else wrote the status at each try. Otherwise there is no verdict any more.
+    // Another client wrote the status at each try: the verdict is tried again later.
     if (isRace(error) && left.verdict) return left;
     const why = error instanceof Error ? error.message : String(error);
     for (const { reason } of left.events) this.options.onDrop("event", why, reason);

@@ -50,7 +50,7 @@ export function isRecorded(report: ReconcileReport, policy: Operator["record"]):
   const { result, failure, changes, due = [], attempt } = report;
   if (failure) return true;
   if (policy === "failures") return false;
-  // The object changed meanwhile, or another process leads. The changes that the run made before that still count.
+  // The object changed during the run, or another process leads. The changes that the run made before that still count.
   if (result === "skipped") return changes.length > 0;
   if (policy === "all") return true;
   return changes.length > 0 || due.length > 0 || attempt > 1 || hasFinalized(report);
@@ -65,9 +65,9 @@ function hasFinalized({ event, againAfterMs, ready }: ReconcileReport): boolean 
  * A run as a Workflow that has completed already. It takes one POST. Argo's own views show the Workflow, and its controller does
  * nothing with it until its end (`reconciliationNeeded` and `common.IsDone` of argo-workflows v4.1.2 go by the labels).
  *
- * The Workflow carries only namespace, name and uid of the object. A run that somebody resubmits takes over spec, labels and
- * annotations (`FormulateResubmitWorkflow`), and Argo replaces `{{...}}` in everything that it runs. The messages are in the
- * status, which Argo only shows.
+ * The Workflow carries only namespace, name and uid of the object. A resubmitted run takes over spec, labels and annotations
+ * (`FormulateResubmitWorkflow`), and Argo replaces `{{...}}` in everything that it runs. The messages are in the status, which
+ * Argo only shows.
  */
 export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manifest {
   const { name, report, finishedAt } = run;
@@ -162,6 +162,6 @@ export function outputsOf(report: ReconcileReport): Parameter[] {
 
 /** The end of a log, where the error is. */
 export function endOfLog(log: string): string {
-  // The cut may leave half of a character, which nobody wrote.
+  // The cut may leave half of a character.
   return clean(log.slice(-LONGEST_OUTPUT).replace(/^\p{Cs}/u, ""), LONGEST_OUTPUT);
 }

@@ -39,7 +39,7 @@ interface Recorded extends RunRecord {
   readonly run: RecordedRun & { readonly runs: number };
 }
 
-/** Records are kept for less time if there are so many that they would fill memory, but at least this long. */
+/** Records are kept for less time if they would otherwise fill memory, but at least this long. */
 export const SHORTEST: KeptSeconds = { successes: 60, failures: 600 };
 /** Up to this many recent records, each is kept for the whole time. */
 export const FEW = 1_000;
@@ -51,8 +51,8 @@ const MOST_REMEMBERED = 10_000;
 /**
  * Decides which runs are recorded as Workflows and under which names, and writes them: one POST each.
  *
- * The name of a failure follows from the object, its generation and the failure's message without its numbers. So the same
- * failure again and again has one record, that of its first time, no matter who leads. The Kubernetes Event counts the others.
+ * The name of a failure follows from the object, its generation and the failure's message without its numbers. So the same failure
+ * again and again has one record, that of its first time, whichever process leads. The Kubernetes Event counts the others.
  */
 export class RunRecorder {
   /** Workflows written. */
@@ -73,7 +73,7 @@ export class RunRecorder {
     const tell = (notice: string) => options.onNotice?.(notice);
     this.tellLate = onceAMinute(tell, now);
     this.tellDropped = onceAMinute(tell, now);
-    // A record that is known must still be there.
+    // A record that is known must still exist.
     this.known = new Recent({ keptMs: shortestOf("failures", options) * 1000, most: MOST_REMEMBERED, now });
     this.successes = new Retention(kept.successes, shortestOf("successes", options));
     this.failures = new Retention(kept.failures, shortestOf("failures", options));
@@ -100,7 +100,7 @@ export class RunRecorder {
 
   /**
    * Writes a record.
-   * @returns whether it exists now. False if the API server will never take it
+   * @returns whether it exists now. False if the API server will never accept it
    * @throws ApiError, ApiUnreachableError if it must be tried again
    */
   readonly write = async (record: RunRecord): Promise<boolean> => {
@@ -172,8 +172,8 @@ export interface RunRecord {
 
 /**
  * Says how long each record is kept: an hour, for example, and less if there are many records. The Workflow controller holds each
- * record in memory until then. A hundred a second for an hour would be more than it can take. Every run is still recorded, but
- * its record goes sooner.
+ * record in memory until then. A hundred a second for an hour would be more than it can hold. Every run is still recorded, but its
+ * record goes sooner.
  */
 export class Retention {
   /** How many records there were recently. A record counts as one at first, and less and less with time. */
@@ -214,7 +214,7 @@ const LONGEST_NAME = 63;
 const HASH_LENGTH = 10;
 
 /**
- * The name of a run's Workflow: operator, object and generation, for people, and a hash that makes the name unique. An object's
+ * The name of a run's Workflow: operator, object and generation, for readers, and a hash that makes the name unique. An object's
  * name may have 253 characters, and dots. The name is cut if it is too long, and characters that a label cannot have become
  * hyphens.
  *

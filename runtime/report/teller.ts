@@ -24,7 +24,7 @@ export interface Message {
   /** Whether the API server refused the verdict, and an Event has reported that. */
   readonly isRefused?: boolean | undefined;
   /**
-   * Called once: with its times when the message is written, and without when it never will be. If messages are merged, only the
+   * Called once: with its times when the message is written, without them when it never will be. If messages are merged, only the
    * latest one's is called with times.
    */
   readonly onReported?: ((time: ReportTime | undefined) => void) | undefined;
@@ -85,7 +85,7 @@ export class Teller {
     return problem !== undefined || records.length > 0 ? { left, error: problem } : undefined;
   }
 
-  /** Writes the records. @returns the name of the last one that is there, and those that are to be written later */
+  /** Writes the records. @returns the name of the last one that exists, and those that are to be written later */
   private async writeRecords(records: readonly RunRecord[]): Promise<[string | undefined, RunRecord[]]> {
     const { record } = this;
     let run: string | undefined;
@@ -145,7 +145,7 @@ function naming(run: string | undefined, message: Message): Message {
 /**
  * What must be reported about a reconcile's outcome. Undefined: nothing.
  * @param record the record of the run, if it is recorded
- * @param waitMs by when a failed object is tried again even if nothing changes, in milliseconds from now. Undefined: nobody knows
+ * @param waitMs by when a failed object is tried again even if nothing changes, in milliseconds from now. Undefined: unknown
  */
 export function messageAbout(
   { report, verdict, digest, events, isOver }: Outcome,
@@ -218,7 +218,7 @@ export function differingWarning(rounds: number, { changes, namespace }: Outcome
   return { type: "Warning", reason: "AnswersDiffer", note };
 }
 
-/** Says that somebody else changes a child back each time, and names that writer. */
+/** Says that another client changes a child back each time, and names that client. */
 export function contestWarning(child: ChangedChild): ObjectEvent {
   const name = kindAndName(child.kind, child);
   // A watch that selects by the label shows a child without the label as deleted.

@@ -67,9 +67,9 @@ export interface Parameter {
 export interface WorkflowSpec {
   readonly workflowTemplateRef?: { readonly name?: string };
   readonly arguments?: { readonly parameters?: readonly { name: string; value?: unknown }[] };
-  /** "Terminate" or "Stop": somebody has asked for its end. If it is suspended, it does not end before it is resumed. */
+  /** "Terminate" or "Stop": its end was requested. If it is suspended, it does not end before it is resumed. */
   readonly shutdown?: string;
-  /** Whether somebody has suspended it: its controller does nothing more for it, and it keeps its locks. */
+  /** Whether it is suspended: its controller does nothing more for it, and it keeps its locks. */
   readonly suspend?: boolean;
 }
 
@@ -105,7 +105,7 @@ export interface WorkflowNode {
   readonly synchronizationStatus?: { readonly waiting?: string } | null;
 }
 
-/** The `status` of a Workflow. Nothing checks what people write there, so entries of `nodes` that are no nodes are left out. */
+/** The `status` of a Workflow. Nothing checks what users write there, so entries of `nodes` that are no nodes are left out. */
 export function statusOf(workflow: KubernetesObject): WorkflowStatus {
   const status = workflow["status"];
   if (!isRecord(status)) return {};
@@ -150,7 +150,7 @@ export function isFailure(phase: string | undefined): boolean {
   return phase === "Failed" || phase === "Error";
 }
 
-/** Whether a Workflow has ended, or somebody has asked for its end: nobody wants its result any more. */
+/** Whether a Workflow has ended, or its end was requested: its result is no longer wanted. */
 export function isOver(workflow: KubernetesObject): boolean {
   return hasEnded(workflow) || specOf(workflow).shutdown !== undefined;
 }
@@ -174,7 +174,7 @@ export const RUN_PARAMETERS = {
 
 /** A further parameter of the WorkflowTemplates of operators with `uses`, with the default "". */
 export const USED_PARAMETER = {
-  /** Beside `object`: examples of what the object uses, as JSON. A trial reads nothing of the cluster. */
+  /** In addition to `object`: examples of what the object uses, as JSON. A trial reads nothing of the cluster. */
   used: "used",
 } as const;
 

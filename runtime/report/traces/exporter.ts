@@ -87,7 +87,7 @@ export class TraceExporter {
     }
   }
 
-  /** Takes the spans of a trace. They are sent soon, or dropped if too many wait. */
+  /** Accepts the spans of a trace. They are sent soon, or dropped if too many wait. */
   add(spans: readonly Span[]): void {
     const { mostWaiting = MOST_WAITING } = this.options;
     if (this.stopping.signal.aborted || this.waiting.length + spans.length > mostWaiting) {
@@ -98,7 +98,7 @@ export class TraceExporter {
     this.sending ??= this.send();
   }
 
-  /** Sends the spans that wait, for at most this long, and takes no more. The rest is dropped. */
+  /** Sends the spans that wait, for at most this long, and accepts no more. The rest is dropped. */
   async close(graceMs: number): Promise<void> {
     this.stopping.abort();
     await within(graceMs, this.sending ?? Promise.resolve());
@@ -170,8 +170,8 @@ export function epochNow(): (monotonic: number) => number {
  * (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding): ids are hexadecimal, 64-bit numbers are texts, and enums
  * are numbers.
  *
- * The encoding is our own, and one page long. OpenTelemetry's exporter for JavaScript with its SDK bundles to 300 KB, beside an
- * engine of half a megabyte that every runner holds in memory.
+ * The encoding is our own, and one page long. OpenTelemetry's exporter for JavaScript with its SDK bundles to 300 KB, in addition
+ * to an engine of half a megabyte that every runner holds in memory.
  * @param resource attributes of the process that sends them
  */
 export function otlpTraces(resource: Attributes, spans: readonly Span[]): string {
@@ -219,7 +219,7 @@ function nanoseconds(ms: number): string {
 
 /** The result of a request to a collector. */
 export type Posted =
-  /** @property rejected how many of the spans it has refused although it took the request */
+  /** @property rejected how many of the spans it has refused although it accepted the request */
   | { readonly kind: "taken"; readonly rejected: number }
   | {
       readonly kind: "refused";

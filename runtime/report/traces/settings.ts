@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import type { TraceExporterOptions } from "./exporter";
 
-/** The path at which a collector takes spans by OTLP over HTTP, after its own address. */
+/** The path at which a collector accepts spans by OTLP over HTTP, after its own address. */
 const SPANS_PATH = "/v1/traces";
 
 /**

@@ -68,11 +68,11 @@ const KNOWN_KINDS: readonly string[] = [
 type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: string };
 
 /**
- * The spans of a run: the run itself, and in it the way of the change to the engine, the wait for the run's turn, and the run's
+ * The spans of a run: the run itself, and in it how the change reached the engine, the wait for the run's turn, and the run's
  * steps. Pure, except for the ids of the spans.
  *
- * Guarantees (tests/unit/traceSpans.test.ts): each span lies within its parent. The spans contain only names and times of
- * objects, nothing of their content. An error has the words of the run's report, without the values of Secrets.
+ * Guarantees (tests/unit/traceSpans.test.ts): each span lies within its parent. The spans contain only names and times of objects,
+ * nothing of their content. An error has the message of the run's report, without the values of Secrets.
  * @param epochOf the clock
  */
 export function spansOf({ trace, report, run, reportTime }: TracedRun, epochOf: Epoch): Span[] {
@@ -100,8 +100,8 @@ export function spansOf({ trace, report, run, reportTime }: TracedRun, epochOf: 
 }
 
 /**
- * The time before a run, the latest part first: the queue, the way of the change to the engine, and the write of the object as
- * far as it is known.
+ * The time before a run, the latest part first: the queue, how the change reached the engine, and the write of the object as far
+ * as it is known.
  */
 function beforeRun(
   { arrival, attempt }: ReconcileReport,
@@ -187,8 +187,8 @@ function errorText(text: string): string {
 }
 
 /**
- * A run of an operator that has a pod for each run: one or more reconciles of an object. `from` and `to`: when the engine began in the
- * pod, and when the run ended, on the monotonic clock, in milliseconds.
+ * A run of an operator that has a pod for each run: one or more reconciles of an object. `from` is the start of the engine in the
+ * pod, `to` the end of the run: on the monotonic clock, in milliseconds.
  */
 export interface PodRun extends ReportTime {
   readonly trace: TraceContext;
@@ -203,7 +203,7 @@ export interface PodRun extends ReportTime {
   readonly error: string | undefined;
 }
 
-/** The spans of a run in a pod, beside those of its reconciles: the run, and in it the time until its pod began. */
+/** The spans of a run in a pod, in addition to those of its reconciles: the run, and in it the time until its pod began. */
 export function spansOfPod(
   { trace, operator, kind, run, submittedAt, from, to, error }: PodRun,
   epochOf: Epoch,
@@ -233,8 +233,8 @@ export function spansOfPod(
 }
 
 /**
- * How long the steps of runs took, as text for people, in the order in which they began. Times are in milliseconds since the
- * beginning of the first step of each run.
+ * How long the steps of runs took, as text, in the order in which they began. Times are in milliseconds since the beginning of the
+ * first step of each run.
  *
  *     trace 4bf92f3577b34da6a3ce929d0e0e4736
  *     +0.0 ms  12.1 ms  queue
@@ -266,7 +266,7 @@ function linesOf(report: ReconcileReport): string[] {
   return timing.omitted === 0 ? lines : [...lines, `and ${timing.omitted} further children`];
 }
 
-/** The action of a step, in the words of the log. */
+/** The action of a step, as the log names it. */
 function wordsOf({ name, child, verb }: Step, namespace: string | undefined): string {
   if (!child) return name;
   if (verb !== undefined && verb !== "unchanged") return describeChanges([{ verb, ...child }], namespace);
