@@ -12,14 +12,14 @@ import { formsOf, hiddenIn, newWork, SecretValues, type Work } from "./secretVal
 export const MASK = "***";
 /** How much of Secrets that no run needs is remembered, in characters. Each value is remembered in several forms. */
 export const MOST_REMEMBERED = 8 * 1024 * 1024;
-/** The memory that a value takes beside its characters. */
+/** The memory that a value takes in addition to its characters. */
 const BESIDE_VALUE = 100;
 /** The longest text that is reported. Only this part of a text is searched. */
 const LONGEST_REPORTED = 16 * 1024;
 
 /**
- * The fields of reports that have texts in them. All others are names: readers and the API server expect exactly these, and a value of
- * anybody's Secret may be the same word.
+ * The fields of reports that have texts in them. All others are names: readers and the API server expect exactly these, and a
+ * Secret may have the same word as a value.
  */
 const TEXTS: readonly string[] = ["message", "note", "log", "problem", "error"];
 
@@ -58,7 +58,7 @@ export class Scrubber {
   constructor(private readonly most = MOST_REMEMBERED) {}
 
   /**
-   * Learns Secrets that a handler has, is given, or has answered.
+   * Remembers Secrets that a handler has, is given, or has answered.
    * @param run the id of the report of the handler's run. They are remembered until the outcome of the run is masked
    * @param names of objects, which reports name. Such a name is not a secret, even if a Secret has the same word as a value.
    *   @default none
@@ -163,7 +163,7 @@ export class Scrubber {
     return { values, size, runs: 0 };
   }
 
-  /** Forgets the Secrets that were learnt longest ago and that no run needs, if there are too many. */
+  /** Forgets the Secrets that were remembered longest ago and that no run needs, if there are too many. */
   private forget(latest: ReadonlySet<Version> = new Set()): void {
     for (const [id, version] of this.known) {
       if (this.remembered <= this.most) return;

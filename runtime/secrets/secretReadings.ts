@@ -29,7 +29,7 @@ export interface Reading {
 /**
  * Everything that a text may say: as it is, with its escapes undone, and what it has in base64 and in hexadecimal digits, all of
  * these up to three times. It reads the text instead of writing a value in each known way: libraries differ in what they escape,
- * and a value may stand in the middle of a longer base64.
+ * and a value may be in the middle of a longer base64.
  * @param bytes of the text
  */
 export function* readingsOf(bytes: string): Generator<Reading> {

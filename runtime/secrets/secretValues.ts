@@ -97,7 +97,7 @@ export class SecretValues {
   }
 }
 
-/** The longest of these values that stands there and is whole, or cut at `cut`. */
+/** The longest of these values that begins there and is whole, or cut at `cut`. */
 function longestAt(bytes: string, at: number, cut: number, values: Iterable<string>, work: Work) {
   let longest: { readonly value: string; readonly length: number } | undefined;
   for (const value of values) {
@@ -123,7 +123,7 @@ function commonLength(value: string, bytes: string, at: number, most: number): n
   return length;
 }
 
-/** The first four bytes of what stands there, as a number without its two highest bits. Most places of a text begin no value. */
+/** The first four bytes there, as a number without its two highest bits. Most places of a text begin no value. */
 function beginningAt(bytes: string, at: number): number {
   return (
     bytes.charCodeAt(at) |
@@ -136,7 +136,7 @@ function beginningAt(bytes: string, at: number): number {
 /** Shorter lines of a value with several lines are not masked: many a Secret is a file with settings. */
 const SHORTEST_LINE = 16;
 
-/** What programs take away around a line: JavaScript's, Go's and Python's white space. */
+/** What programs trim from a line: JavaScript's, Go's and Python's white space. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: Python takes them away too
 const BLANK = /[\s\x1c-\x1f\x85]/;
 
