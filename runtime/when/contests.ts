@@ -15,7 +15,7 @@ export interface ContestsOptions {
   readonly quietMs: number;
 }
 
-/** An object whose children we, or somebody else, have changed recently. */
+/** An object whose children we or another client have changed recently. */
 interface Contest {
   /** When we last changed the object's children, on the monotonic clock. If that is unknown: when the first drift was seen. */
   changedAt: number;
@@ -25,7 +25,7 @@ interface Contest {
   rounds: number;
 }
 
-/** When somebody counts as changing the children of an object back. */
+/** When another client counts as changing the children of an object back. */
 export const CHILDREN_CHANGED_BACK: ContestsOptions = {
   patience: 5,
   firstDelayMs: 250,
@@ -45,9 +45,8 @@ export const CYCLE: ContestsOptions = {
 };
 
 /**
- * Objects whose children somebody changes back each time that we apply them: another controller of the same fields. Neither
- * side can win, so we correct the child less and less often until the other side stops. Later drift is corrected at once
- * again.
+ * Objects whose children another controller of the same fields changes back each time that we apply them. Neither side can win, so
+ * we correct the child less and less often until the other side stops. Later drift is corrected at once again.
  */
 export class Contests {
   /** In the order of `changedAt`. */
@@ -66,7 +65,7 @@ export class Contests {
   }
 
   /**
-   * A child of the object has drifted: somebody changed or deleted fields that we applied.
+   * A child of the object has drifted: another client changed or deleted fields that we applied.
    * @returns whether this makes the object contested
    */
   drifted(key: string): boolean {
@@ -80,7 +79,7 @@ export class Contests {
     return contest.rounds === this.options.patience + 1;
   }
 
-  /** How long to wait before the object is reconciled, in milliseconds. 0 if nobody contests its children. */
+  /** How long to wait before the object is reconciled, in milliseconds. 0 if its children are not contested. */
   delayMs(key: string): number {
     const { patience, firstDelayMs, longestDelayMs } = this.options;
     const contest = this.contests.get(key);
@@ -123,12 +122,12 @@ export class Contests {
  * another one are ready.
  */
 const MOST_ROUNDS = 20;
-/** The rounds are told again each time that so many have passed, because Kubernetes keeps Events for an hour. */
+/** After this many more rounds they are reported again, because Kubernetes keeps Events for an hour. */
 const REPEAT_ROUNDS = 1_000;
 /** The most objects that are counted. If there are more, those that were reconciled last count. */
 const MOST_COUNTED = 10_000;
 
-/** An object of which the last reconciles all changed children without a reason, and which the last one changed. */
+/** An object whose last reconciles all changed children without a reason, and the children that the last one changed. */
 interface Count {
   readonly changed: ReadonlySet<string>;
   readonly rounds: number;
@@ -145,9 +144,9 @@ export class DifferingAnswers {
    * A reconcile of the object has ended.
    * @param cause why it began
    * @param changes of its children
-   * @param isUndoing whether somebody else had changed a child
+   * @param isUndoing whether another client had changed a child
    * @param waits whether a child waits for another. Such children are changed one after another, although the handler answers the same
-   * @returns how many rounds there were, if that is to be told now
+   * @returns how many rounds there were, if that is to be reported now
    */
   ended(
     key: string,

@@ -3,7 +3,7 @@ interface Due {
   readonly at: number;
 }
 
-/** How many outdated entries are held at most, besides as many as there are keys. */
+/** How many more outdated entries than keys are held at most. */
 const SPARE = 50;
 
 /** Keys with the times at which they are due. A binary heap gives the earliest. */

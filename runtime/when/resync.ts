@@ -118,8 +118,8 @@ const LONGEST_WAIT_MS = 1_000;
 const ASK_AGAIN_MS = 10;
 
 /**
- * Says when the next piece of routine work may begin: when nothing else waits, and when the process has rested as long as it has worked
- * since the previous piece began. So routine work is limited by its own cost.
+ * Says when the next piece of routine work may begin. Nothing else must wait, and the process must have rested as long as it has
+ * worked since the previous piece began. So routine work is limited by its own cost.
  *
  * Guarantees (tests/unit/resync.test.ts):
  * - Routine work takes at most half of the time, if a piece takes less than half a second.

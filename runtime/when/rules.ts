@@ -27,7 +27,7 @@ export interface Rule {
 
 /** How many objects are woken at once by one change. */
 export const AT_ONCE = 100;
-/** How often a used object that changes all the time wakes an object. */
+/** How often a used object that keeps changing wakes an object. */
 const USED_RATE: RateLimit = { burst: 5, refillMs: 1_000 };
 /** A used object wakes all its users, behind newer changes and spread over time. */
 const USED: Rule = { cause: "used", priority: "routine", rate: USED_RATE, gapMs: 2, endsBackoff: true };
@@ -72,7 +72,7 @@ export const RULES = {
   "object changed": { ...CHANGE, cause: "watch" },
   "object stripped": { ...CHANGE, cause: "watch", rate: { burst: 5, refillMs: 10_000 } },
   "object ready": ROUTINE,
-  // Nobody has changed it since it was handled.
+  // It has not changed since it was handled.
   "object unready": CHANGE,
   "object gone": { ...CHANGE, isForLeader: true },
   // Children of a deleted object are deleted one after another. A single look covers all of them.

@@ -16,14 +16,14 @@ export interface KnownNames {
 
 /** The contests in which objects are. */
 export interface ContestsOfObjects {
-  /** About their children, which somebody else changes back each time. */
+  /** About their children, which another client changes back each time. */
   readonly children: Contests;
   /** With the objects that they use: each changes the other. */
   readonly uses: Contests;
 }
 
 /**
- * If this many objects wait, a hint for another one is refused. Names cost memory, and anyone who can send hints can invent
+ * If this many objects wait, a hint for another one is refused. Names cost memory, and any client that can send hints can invent
  * names.
  */
 export const MOST_WAITING = 10_000;
@@ -35,12 +35,12 @@ export const MOST_WAITING = 10_000;
  * - A child that only reports makes at most one reconcile a second, and one more when it becomes ready. It ends no backoff.
  * - When a child becomes ready, its object is reconciled soon, whatever the child reported before.
  * - A child that drifted ends a backoff. It is corrected soon, unless its object is contested.
- * - In a contest, children that report make no reconcile sooner than the next correction, which it would be.
- * - A finalizer or a memory that somebody takes away each time comes back less often.
- * - An object that many others use wakes all of them, after fresh changes, and not all at once.
+ * - In a contest, reports of children lead to no reconcile before the next correction.
+ * - A finalizer or a memory that another client removes each time comes back less often.
+ * - An object that many others use wakes all of them, behind newer changes and spread over time.
  * - Objects that change each other by their uses come to rest.
  * - A kind that is listed in a namespace wakes only the objects that wait for that, and what is left of others' objects there.
- * - Names that somebody invents cannot fill the memory.
+ * - Names that a client invents cannot fill the memory.
  */
 export class Wakeups {
   private readonly limiters = new Map<RateLimit, KeyedRateLimiter>();
@@ -64,7 +64,7 @@ export class Wakeups {
     },
   ) {}
 
-  /** Whether there is room for an object that somebody else names. An object that waits already needs no more room. */
+  /** Whether there is room for an object that a request from outside names. An object that waits already needs no more room. */
   hasRoomFor(key: string): boolean {
     const { queue } = this.parts;
     return queue.depth < MOST_WAITING || queue.has(key);

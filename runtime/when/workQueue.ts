@@ -46,7 +46,7 @@ export interface WorkQueueOptions extends Partial<BackoffOptions> {
   readonly now?: () => number;
 }
 
-/** One more turn of a key that is worked on: it was added meanwhile. */
+/** One more turn of a key that was added while it was worked on. */
 interface Again {
   readonly priority: Priority;
   /** When the turn is due, unless the result of the work in progress asks for an earlier time. */
@@ -77,7 +77,7 @@ interface Entry extends History, Ready {
 
 const NONE: readonly Cause[] = [];
 
-/** Runs of one object: so many in a row, and then one each `refillMs`. */
+/** Runs of one object: `burst` in a row, and then one each `refillMs`. */
 export const RATE_LIMIT: RateLimit = { burst: 20, refillMs: 100 };
 
 /**
@@ -92,7 +92,7 @@ export const RATE_LIMIT: RateLimit = { burst: 20, refillMs: 100 };
  *
  * Assumption: {@link finish} is called once for each key that {@link takeDue} gave.
  *
- * Caveat: one key that is added all the time is given out only as fast as the rate limit allows.
+ * Caveat: a key that is added again and again is given out only as fast as the rate limit allows.
  */
 export class WorkQueue {
   private readonly entries = new Map<string, Entry>();
@@ -183,7 +183,7 @@ export class WorkQueue {
   }
 
   /**
-   * The state of a key, for people to look at.
+   * The state of a key, for diagnosis.
    * @param alarmInMs when something else makes the key due, in milliseconds from now: an idle key is delayed until then
    */
   stateOf(key: string, alarmInMs?: number): KeyState {
@@ -205,7 +205,7 @@ export class WorkQueue {
     // The outcome of the work on an object that is gone does not matter to a new object of its name.
     let result: WorkResult = entry.isForgotten && ended.kind !== "again" ? { kind: "done" } : ended;
     const awaits = result.kind === "done" ? undefined : result.awaits;
-    // The list may be one that came meanwhile.
+    // The list may have come during the work.
     if (awaits && entry.listings !== this.listings) result = { kind: "again" };
     entry.awaits = awaits;
     if (awaits) this.awaiting.add(key);
@@ -301,8 +301,8 @@ export class WorkQueue {
   }
 
   /**
-   * Everything that waits counts as if it began to wait now, since nobody was working before. Another process may have handled the
-   * causes.
+   * Everything that waits counts as if it began to wait now, since this process did not work before. Another process may have
+   * handled the causes.
    */
   restartWaiting(): void {
     const now = this.options.now();

@@ -114,7 +114,7 @@ export function framesOf(error: unknown): string {
 const SMALL = 64 * 1024;
 /** The bytes of heap for each character. A character takes ten bytes, and more if the object has very many small values. */
 const HEAP_FOR_EACH = 20;
-/** If a refused key has not come again for this long, it loses its turn and blocks nobody. */
+/** If a refused key has not come again for this long, it loses its turn and blocks no other. */
 const PATIENCE_MS = 10_000;
 
 /**
@@ -163,12 +163,12 @@ export class HeapBudget {
     this.refused.delete(key);
     this.held.set(key, load);
     this.total += load;
-    // The next one may have room beside it.
+    // There may be room for the next one too.
     this.callFirst();
     return true;
   }
 
-  /** Work on a key goes on with so much in memory. 0: it has ended. */
+  /** Work on a key continues with this much in memory. 0: it has ended. */
   shrink(key: string, length: number): void {
     const before = this.held.get(key);
     if (before === undefined) return;
