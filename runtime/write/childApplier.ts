@@ -35,12 +35,12 @@ export interface WriteScope extends ClientScope, RequestOwner {
   readonly namespace: string | undefined;
   /**
    * Called before a child is deleted to be created again. From then on it must count as one that was never created, since the next
-   * run may have to create it. @default nobody remembers which children were created
+   * run may have to create it. @default no memory says which children were created
    */
   readonly beforeReplacement?: () => Promise<void>;
 }
 
-/** What to write, and onto what. */
+/** The write to make, and the object that it is made to. */
 type Target =
   /** Nothing has the child's name. */
   | { readonly how: "create"; readonly seen?: undefined }
@@ -79,7 +79,7 @@ export class ChildApplier {
       const object = await store.readOwned(known);
       target = { how: "apply", seen: { ...seenOf(known), object } };
     }
-    // The child was created once, so it is not created again. But it may be there without its marks.
+    // The child was created once, so it is not created again. But it may exist without its marks.
     else if (child.isCreated) target = await this.look(child, scope);
     // The child may have gone with its owner.
     else if (store.isUnsure(child.resource, child.manifest.metadata)) await scope.confirmOwner();
@@ -123,8 +123,8 @@ export class ChildApplier {
     }
     const { store } = this;
     const conflict = conflictWith(found, child.ownerUid, store.ownerKind, store.managers);
-    // The child has gone, and somebody else has given its name to an object. If we have written that object, it may be the child
-    // itself, without any mark.
+    // The child has gone, and another client has created an object with its name. If we have written that object, it may be the
+    // child itself, without any mark.
     if (conflict && child.isCreated && (conflict.isOfOurKind || !this.hasWritten(found))) return undefined;
     if (conflict) throw childConflict(child, found, conflict, store.managers);
     const isOwned = store.provenOwner(found)?.uid === child.ownerUid;
@@ -198,10 +198,10 @@ export class ChildApplier {
   }
 
   /**
-   * Deletes a child that cannot be changed, and creates it again. First the API server must have said that it would accept
-   * the new one. If somebody else's finalizer keeps the old child, the new one is created when the old one is gone.
+   * Deletes a child that cannot be changed, and creates it again. First the API server must have said that it would accept the new
+   * one. If another controller's finalizer keeps the old child, the new one is created after it.
    * @throws ReconcileFailure `ChildRefused` if the API server refuses the deletion; ApiError 409 if the old child is no longer the
-   *   owner's, or if somebody else writes it all the time
+   *   owner's, or if another client keeps writing it
    */
   private async recreate(
     child: DesiredChild,

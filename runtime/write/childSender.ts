@@ -31,7 +31,7 @@ export interface Seen extends Condition {
   readonly uid: string;
 }
 
-/** Sends the manifests of children by server-side apply, and sees to it that nothing stays of what they no longer have. */
+/** Sends the manifests of children by server-side apply, and ensures that no field stays that they no longer have. */
 export class ChildSender {
   /** The one with which children are applied. */
   readonly fieldManager: string;
@@ -61,9 +61,9 @@ export class ChildSender {
   }
 
   /**
-   * Applies a child as one of our field managers. Something of the old object may be in its way: a default of what was applied before,
-   * or the twin of a field that is released. Then an apply that owns these fields comes first, so that the next one takes them away:
-   * see {@link withFields}.
+   * Applies a child as one of our field managers. Something of the old object may be in its way: a default of what was applied
+   * before, or the twin of a field that is released. Then an apply that owns these fields comes first, so that the next one
+   * removes them: see {@link withFields}.
    */
   private async sendAs(
     manager: string,
@@ -108,7 +108,7 @@ export class ChildSender {
     if (!after || kept.length === 0) return;
     const trial = dryRunReplacementOf(manifest);
     const fresh: Manifest = await client.create(resource, trial, { dryRun: true }).catch((error: unknown) => {
-      // Then nobody knows. Most fields that stay are defaults.
+      // Then that is not known. Most fields that stay are defaults.
       if (error instanceof ApiError && isRefusedName(error)) return after;
       throw replacementRefused(keptRefusal(kept, after), error);
     });
@@ -117,9 +117,9 @@ export class ChildSender {
   }
 
   /**
-   * Applies to a child what must be ours before it can be taken away.
+   * Applies the fields that must be ours before an apply can remove them from a child.
    * @returns the child as it is then
-   * @throws `refused` if there is no such thing, or if it is ours already
+   * @throws `refused` if there are no such fields, or if they are ours already
    */
   private async prepare(
     manager: string,
@@ -143,7 +143,7 @@ export class ChildSender {
 
   /**
    * Server-side apply, under a condition on the object that exists now.
-   * @throws ReconcileFailure `ChildRefused` if a webhook takes the marks away: we could not find the child again
+   * @throws ReconcileFailure `ChildRefused` if a webhook removes the marks: we could not find the child again
    */
   async send(
     child: DesiredChild,
@@ -184,8 +184,8 @@ export function seenOf({ uid, resourceVersion }: Seen): Seen {
 
 /**
  * Releases the fields of an object that the operator owned under its former names. Call it when the operator owns all of them
- * under its own name, since the API server removes fields that nobody owns.
- * @param isExact whether the release must fail with 409 if somebody else has written to the object since
+ * under its own name, since the API server removes fields that have no owner.
+ * @param isExact whether the release must fail with 409 if another client has written to the object since
  * @returns the object as it is then
  * @throws ApiError, ApiUnreachableError
  */
@@ -217,12 +217,12 @@ export interface SeenChild extends NamedChild {
 }
 
 /**
- * Deletes exactly one child, in the version that was seen to be its owner's. If somebody else has written it since, it is looked at
+ * Deletes exactly one child, in the version that was seen to be its owner's. If another client has written it since, it is read
  * again first.
- * @param isOwned whether the object that is there now is still its owner's child
+ * @param isOwned whether the object as it is now is still its owner's child
  * @param isAwaited whether others wait until the child is gone, with all that it owns. The store shows it until then. @default false
- * @returns "gone" if there was none. Undefined if it is not deleted: it is no longer its owner's, or somebody else deletes it
- * @throws ApiError 409 if somebody else writes it all the time; PersistentConflictError if a webhook refuses the deletion by a
+ * @returns "gone" if there was none. Undefined if it is not deleted: it is no longer its owner's, or another client deletes it
+ * @throws ApiError 409 if another client keeps writing it; PersistentConflictError if a webhook refuses the deletion by a
  *   conflict; ApiError, ApiUnreachableError
  */
 export async function deleteOwned(

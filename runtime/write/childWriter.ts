@@ -24,7 +24,7 @@ export interface Orphan extends Child {
  *
  * Guarantees, each with a test in tests/unit/childWriter.test.ts and tests/integration/hostile:
  * - Only what we applied is changed or deleted, and what was offered for adoption.
- * - A write to an existing child has the version that was seen. If somebody else wrote meanwhile, we look again first.
+ * - A write to an existing child has the version that was seen. If another client has written since, we read again first.
  * - Marks that a child lost are put back only if its owner still exists: `kubectl delete --cascade=orphan` keeps the child.
  */
 export class ChildWriter {
@@ -78,7 +78,7 @@ export class ChildWriter {
   isDone(child: DesiredChild): boolean {
     const known = this.known(child);
     if (known) return this.needsNoWrite(known, child);
-    // A child that was created once is not created again. It is looked for only if it may be there without its marks.
+    // A child that was created once is not created again. It is looked for only if it may exist without its marks.
     return child.isCreated === true && !this.store.isUnsure(child.resource, child.manifest.metadata);
   }
 
@@ -100,8 +100,8 @@ export class ChildWriter {
    * @param scope its owner. Only a client if the owner is gone, and cannot report why a child cannot be deleted
    * @param isAwaited whether others wait until it is gone, with all that it owns. @default false
    * @returns undefined if the child is gone, or no longer ours
-   * @throws ReconcileFailure `ChildRefused` if the API server refuses that, or lacks for long what it needs for that; ApiError
-   *   409 if somebody else writes it all the time
+   * @throws ReconcileFailure `ChildRefused` if the API server refuses that, or lacks for long what it needs for that; ApiError 409
+   *   if another client keeps writing it
    */
   async delete(
     child: Child,
@@ -142,8 +142,8 @@ export class ChildWriter {
   }
 
   /**
-   * The child of an object that is gone, in its present version. Undefined if it is gone or going, is not marked as that object's any
-   * more, or has another owner too. A child that lost its owner by `kubectl delete --cascade=orphan` is nobody's.
+   * The child of an object that is gone, in its present version. Undefined if it is gone or going, is not marked as that object's
+   * any more, or has another owner too. A child that lost its owner by `kubectl delete --cascade=orphan` has no owner any more.
    */
   async readOrphan(child: Child, { client }: ClientScope): Promise<Orphan | undefined> {
     const found = await client.get(child.resource, child);
@@ -168,8 +168,8 @@ export class ChildWriter {
       this.outages.ended(uid);
       return result === "deleted" ? { verb: result, apiVersion, kind, namespace, name } : undefined;
     } catch (error) {
-      // By its uid: if it was deleted although the API server answered that it was not, nobody tries again, and another child may
-      // take its name.
+      // By its uid: the child may have been deleted although the API server answered that it was not. Then there is no further
+      // try, and another child may take its name.
       const outage =
         "confirmOwner" in scope
           ? await this.outages.met(error, uid, scope, `delete ${kindAndName(kind, child)}`)
@@ -185,7 +185,7 @@ export class ChildWriter {
   private needsNoWrite(known: Child, child: DesiredChild): boolean {
     // A child that is being deleted cannot be changed. Its owner is reconciled again when it is gone.
     if (known.deleting) return true;
-    // A webhook may change the marks of what is applied. And when the former names of the operator are forgotten, nobody would
+    // A webhook may change the marks of what is applied. And when the former names of the operator are forgotten, no watch would
     // follow a child with the label of one.
     if (!known.facts.isMarked) return false;
     return child.update === "never" || this.store.isApplied(known, child.manifest);

@@ -14,8 +14,8 @@ export function isOrdered({ facts }: Child): boolean {
 }
 
 /**
- * Those of some children that no other of them follows, so that they are deleted first. Whoever may write to children may have made
- * them follow each other: then all of them.
+ * The children that no other of these children follows: they are deleted first. A client may have made all of them follow each
+ * other: then all of them.
  * @param there with those that are being deleted
  */
 export function lastOf(there: readonly Child[]): readonly Child[] {
@@ -24,7 +24,7 @@ export function lastOf(there: readonly Child[]): readonly Child[] {
   return last.length > 0 ? last : there;
 }
 
-/** Those of some children that go only after another one that is still there. */
+/** The children that go only after another one that still exists. */
 export function heldUp(there: readonly Child[]): readonly Child[] {
   const last = new Set(lastOf(there));
   return there.filter((child) => !last.has(child));
@@ -34,7 +34,7 @@ export function heldUp(there: readonly Child[]): readonly Child[] {
  * Deletes children in the reverse order in which they follow each other: each when no child that follows it is left.
  * @param left the children that are still to go, with those that are being deleted
  * @param deleteAll deletes some of them, each only once. It may resolve before they are gone
- * @returns those that are still there, each being deleted or waiting for another one
+ * @returns those that still exist, each being deleted or waiting for another one
  */
 export async function deleteInOrder(
   left: () => readonly Child[],
@@ -51,7 +51,8 @@ export async function deleteInOrder(
 }
 
 /**
- * Whether the garbage collector takes the owner's references from its children, so that they stay: `kubectl delete --cascade=orphan`.
+ * Whether the garbage collector removes the owner references from the children, so that they stay:
+ * `kubectl delete --cascade=orphan`.
  * @see https://kubernetes.io/docs/tasks/administer-cluster/use-cascading-deletion/#set-orphan-deletion-policy
  */
 export function isOrphaning({ metadata: { deletionTimestamp, finalizers = [] } }: KubernetesObject): boolean {

@@ -163,7 +163,7 @@ function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]
 interface ChildOrder {
   /** The keys of the children that must be ready before this one is applied: see {@link childKey}. */
   readonly after: readonly string[];
-  /** Whether the child is not created again after it was there. */
+  /** Whether the child is created only once. */
   readonly isOnce: boolean;
   /** Whether another child is applied only after this one is ready. */
   readonly isAwaited: boolean;
@@ -234,7 +234,7 @@ export function orderOf(answered: readonly Manifest[], children: readonly Named[
 
 const pathOf = (index: number) => `children[${index}].metadata.annotations`;
 
-/** Whether a child is not created again after it was there. */
+/** Whether a child is created only once. */
 function isOnceIn(annotations: Readonly<Record<string, string>>, path: string): boolean {
   const once = annotations[ONCE_ANNOTATION] ?? "false";
   if (once === "true" || once === "false") return once === "true";

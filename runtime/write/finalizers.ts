@@ -21,7 +21,7 @@ const MOST_TRIES = 10;
  * the object has children that no owner reference can cover, and one that its children are deleted in an order.
  *
  * Guarantees, each with a test in tests/integration:
- * - A finalizer can be added even if somebody writes the object all the time (hostile/constantTouching.test.ts).
+ * - A finalizer can be added even if another client keeps writing the object (hostile/constantTouching.test.ts).
  * - Finalizers of others stay as they are (engineFinalize.test.ts).
  * - Those of a former name of the operator count as ours (hostile/renaming.test.ts).
  * - A former leader's write that comes late takes none away (tests/unit/reconcileFinalizers.test.ts).
@@ -105,8 +105,8 @@ export class Finalizers {
   }
 
   /**
-   * Uses server-side apply with the object's uid and no version. So no other write to the object is a conflict. Each finalizer has a
-   * manager of its own: an apply takes away what its manager applied before and leaves out now, and this one may come late.
+   * Uses server-side apply with the object's uid and no version. So no other write to the object is a conflict. Each finalizer has
+   * a manager of its own: an apply removes what its manager applied before and leaves out now, and this one may come late.
    */
   private async apply(client: KubernetesClient, object: KubernetesObject, finalizer: string) {
     const { apiVersion, kind } = this.resource;
@@ -147,8 +147,8 @@ export class Finalizers {
   }
 
   /**
-   * Removes a finalizer, also one that somebody wrote more than once. Uses a JSON patch that tests what it removes, so that only
-   * a change of the finalizers themselves is a conflict.
+   * Removes a finalizer, also one that another client wrote more than once. Uses a JSON patch that tests what it removes, so that
+   * only a change of the finalizers themselves is a conflict.
    */
   private async remove(client: KubernetesClient, object: KubernetesObject, finalizer: string) {
     let current = object;

@@ -7,7 +7,9 @@ import { ApiError, isUndecided } from "../kubernetes/errors";
 /** The name of a field that is in no list: "spec.strategy.rollingUpdate". */
 const FIELD = /^[A-Za-z]\w*(\.[A-Za-z]\w*)+$/;
 
-/** Fields that a manifest leaves out, and about which the API server refuses it nevertheless. Empty if it refuses anything else. */
+/**
+ * The fields that a manifest leaves out and because of which the API server still refuses it. Empty if it refuses anything else.
+ */
 export function fieldsLeftOut({ causes }: ApiError, manifest: Manifest): string[] {
   const fields = causes.map(({ field = "" }) => field);
   const isLeftOut = (field: string) => FIELD.test(field) && valueAlong(manifest, field.split(".")) == null;
@@ -16,8 +18,7 @@ export function fieldsLeftOut({ causes }: ApiError, manifest: Manifest): string[
 
 /**
  * The fields that an apply of a manifest releases, and that the API server keeps as they were. It fills them in again from the old
- * object: from a deprecated twin (`serviceAccount` of a pod), or because it lets nobody take them away (`clusterIP: None` of a
- * Service).
+ * object: from a deprecated twin (`serviceAccount` of a pod), or because they cannot be removed (`clusterIP: None` of a Service).
  * @param after the object after the apply. @default as before: then these are all fields that the apply releases
  * @param fresh what a new object would have instead: a field that is the same there is a default
  */
@@ -38,7 +39,7 @@ export function keptFields(
 
 /**
  * The refusal of an apply after which the API server would keep these fields. It names their twins too: fields of the same map
- * that nobody owns, with the same value, and that a new object would not have.
+ * with the same value that have no owner and that a new object would not have.
  */
 export function keptRefusal(
   fields: readonly OwnedField[],
@@ -62,11 +63,11 @@ export function keptRefusal(
 }
 
 /**
- * The manifest with which we own these fields of an object too, and that changes nothing else. The API server filled these fields in
- * as defaults, or as the twins of others. When we own them, it removes them as soon as an apply leaves them out. It does not remove
- * what nobody owns, so a Deployment that gets the strategy Recreate would keep the `rollingUpdate` of its former strategy, and be
- * refused.
- * @returns undefined if somebody else owns one of the fields, if there is no such field, or if all of them are ours already
+ * The manifest with which we own these fields of an object too, and that changes nothing else. The API server filled these fields
+ * in as defaults, or as the twins of others. When we own them, it removes them as soon as an apply leaves them out. It does not
+ * remove a field without an owner, so a Deployment that gets the strategy Recreate would keep the `rollingUpdate` of its former
+ * strategy, and be refused.
+ * @returns undefined if another manager owns one of the fields, if there is no such field, or if all of them are ours already
  */
 export function withFields(
   object: KubernetesObject,
@@ -107,7 +108,7 @@ function stepsOf(field: OwnedField): string[] {
   return field.map((key) => key.slice(2));
 }
 
-/** A field for people, and as {@link fieldsLeftOut} knows it: "spec.clusterIP", 'spec.ports[{"port":80}].nodePort'. */
+/** A field as messages name it, and as {@link fieldsLeftOut} knows it: "spec.clusterIP", 'spec.ports[{"port":80}].nodePort'. */
 function nameOf(field: OwnedField): string {
   const steps = field.map((key) => (key.startsWith("f:") ? `.${key.slice(2)}` : `[${key.slice(2)}]`));
   return steps.join("").slice(1);
@@ -141,16 +142,16 @@ export function rehearsalName(name: string): string {
 }
 
 /**
- * The refusal of a child that cannot be changed, if the new one would be refused too, or if nobody knows that.
+ * The refusal of a child that cannot be changed, if the new one would be refused too, or if that is not known.
  * @param refused the refusal of the change
- * @param error what the rehearsal failed with. If nobody has decided about that, this is no refusal
+ * @param error what the rehearsal failed with. One that decides nothing is returned as it is
  */
 export function replacementRefused(refused: ApiError, error: unknown): unknown {
   if (!(error instanceof ApiError) || isUndecided(error)) return error;
   const why = isRefusedName(error)
     ? "a dry run under another name cannot show whether the API server would accept the new one. Delete it yourself if nothing is lost with it: it is created again"
     : `the API server would refuse the new one: ${error.message}`;
-  // The API server quotes all of a Job's template. Nobody reads what follows such a quotation.
+  // The API server quotes all of a Job's template. Text after such a quotation would not be read.
   const message = `it must be deleted and created again, but it is not deleted, since ${why}. The change was refused: ${refused.message}`;
   return new ApiError(refused.code, { ...refused.status, message }, refused.request);
 }

@@ -11,7 +11,7 @@ const LONG_PATIENCE_MS = 120_000;
 const FEWEST_FAILURES = 3;
 /** What has failed for so long is tried again this often. */
 const RETRY = { retryAfterSeconds: 10 };
-/** What nobody has tried for this long is forgotten. */
+/** A request that was not tried for this long is forgotten. */
 const FORGOTTEN_AFTER_MS = 600_000;
 const LONGEST_SAID = 600;
 const REMEDY =
@@ -36,10 +36,9 @@ interface Outage {
 }
 
 /**
- * Distinguishes a busy API server from one that answers, but not to certain requests: the API that serves a kind is down, or a
- * webhook that the API server must ask, or it cannot apply a policy, or panics at the content, or a proxy cuts each connection with a
- * large request. The first
- * is nobody's fault. Neither is the second for a while, and then the object reports it.
+ * Distinguishes a busy API server from one that fails only certain requests. The API that serves a kind or a required webhook is
+ * down, a policy cannot be applied, the content makes the API server panic, or a proxy cuts each connection with a large request.
+ * A busy API server is not reported. The other failures are reported only if they last.
  *
  * Guarantee (tests/unit/outages.test.ts): nothing is reported as long as the API server does not answer for the object.
  */
@@ -69,9 +68,9 @@ export class Outages {
   /**
    * What to throw for a failed request.
    * @param key of what is tried again and again: the same for each try
-   * @param what the API server has failed to do, for people. @default to answer the request
-   * @returns undefined if the error is no outage. A `ReconcileFailure` if the outage lasts. Otherwise an error that is nobody's
-   *   fault, or the error with which the owner could not be read
+   * @param what the API server has failed to do, for the message. @default to answer the request
+   * @returns undefined if the error is no outage. A `ReconcileFailure` if the outage lasts. Otherwise an error that is no fault of
+   *   the object, or the error with which the owner could not be read
    */
   async met(
     error: unknown,

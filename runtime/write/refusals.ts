@@ -50,7 +50,7 @@ export function marksTaken(child: DesiredChild): ReconcileFailure {
   );
 }
 
-/** The failure of a child that somebody offered for adoption, and that cannot be changed as the handler wants it. */
+/** The failure of a child that a user offered for adoption, and that cannot be changed as the handler wants it. */
 export function adoptionRefused(
   child: DesiredChild,
   cause: ApiError,
@@ -171,7 +171,7 @@ function withoutStop(message: string): string {
   return message.replace(/\.$/, "");
 }
 
-/** The message without the rules that are missing. There may be so many of them that nobody would read on. */
+/** The message without the rules that are missing. There may be too many of them to read. */
 function withoutRules(message: string): string {
   return message.split(":\n", 1)[0] ?? message;
 }
@@ -181,7 +181,7 @@ function rulesIn(message: string): string {
   return message.slice(withoutRules(message).length);
 }
 
-/** What to do if a role or a binding is refused: where to declare the rights that it grants, or which role is missing. */
+/** The remedy for a refused role or binding: where to declare the rights that it grants, or which role is missing. */
 function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): string {
   const role = isRecord(roleRef) ? `${roleRef.kind}/${roleRef.name}` : undefined;
   if (isEscalation(error)) {
@@ -243,7 +243,7 @@ export function childConflict(
     "ChildConflict",
     `${name} does not belong to this object: ${owner}. ${whyHeld(found) ?? remedyFor(found, managers, conflict)}`,
     // The child belongs to a custom resource that was deleted and created again. The garbage collector will soon delete the child.
-    // If it is being deleted already, somebody's finalizer may hold it for long. The watch then reports its end to this object.
+    // If it is being deleted already, a finalizer may hold it for long. The watch then reports its end to this object.
     isPredecessors && !found.metadata.deletionTimestamp ? { retryAfterSeconds: 1 } : {},
   );
 }
@@ -286,7 +286,7 @@ function remedyFor(
 
 /**
  * Whether an object belongs to a custom resource that had the name of the child's owner before. If it belongs to that owner
- * itself, then another operator made it for the same custom resource, and nobody is about to remove it.
+ * itself, then another operator made it for the same custom resource, and it is not about to be removed.
  */
 function belongsToPredecessor(found: KubernetesObject, { manifest }: DesiredChild): boolean {
   const [ours] = manifest.metadata.ownerReferences ?? [];
@@ -318,7 +318,7 @@ function whereIn(namespaces: readonly string[]): string {
 
 /**
  * The failure that says that children of a kind may be left, to which the operator has no rights.
- * @param isDeclared whether the operator still declares the kind, so that somebody must have taken the right away
+ * @param isDeclared whether the operator still declares the kind, so that a user must have removed the right
  */
 export function kindNotGranted(
   { apiVersion, kind }: Resource,

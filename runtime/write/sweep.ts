@@ -31,7 +31,7 @@ interface LearnOptions {
    * `isStrippedChildOf` decides.
    */
   readonly onStripped?: (found: KubernetesObject, resource: Resource) => void;
-  /** Learns why we may not list in a namespace. @default that is an error */
+  /** Called with the reason why we may not list in a namespace. @default that is an error */
   readonly onUngranted?: (failure: ReconcileFailure, namespace: string | undefined) => void;
 }
 
@@ -93,9 +93,9 @@ export class Sweep {
   }
 
   /**
-   * Deletes the children that no owner reference covers. They are listed, and not only taken from the store: a child that a
-   * former leader created a moment ago may not be in the store yet, and nobody would delete it later. The store drops a child that
-   * has lost one of the marks that name its owner. Nobody puts the mark back while the owner is paused, or is being deleted.
+   * Deletes the children that no owner reference covers. They are listed, and not only taken from the store: a child that a former
+   * leader created a moment ago may not be in the store yet, and would never be deleted later. The store drops a child that has
+   * lost one of the marks that name its owner. The mark is not put back while the owner is paused, or is being deleted.
    * @returns why children may be left: we have no rights to them. Undefined if none can be left
    */
   async deleteElsewhere(
@@ -143,7 +143,7 @@ export class Sweep {
    * Caveat: they are those that the watches show. A child that a former leader created a moment before goes with the object.
    * @param isFollowed whether a watch shows when a child is gone
    * @param changes gets each deletion when it is done
-   * @returns those that are still there, each being deleted or waiting for another one
+   * @returns those that still exist, each being deleted or waiting for another one
    * @throws ReconcileFailure \`ChildRefused\` if one cannot be deleted
    */
   async deleteInOrder(
@@ -167,7 +167,7 @@ export class Sweep {
   }
 
   /**
-   * Deletes all children of an object that is no longer watched, whether the object is still there or not. Children that name an
+   * Deletes all children of an object that is no longer watched, whether the object still exists or not. Children that name an
    * owner of another name are not this object's, even if they have its uid.
    * @param isEach whether children of declared kinds are listed too, because no watch shows them
    */
