@@ -51,7 +51,7 @@ describe("the network of a resident runner", () => {
     assert.deepEqual(tried, [true, false, false, false]);
   });
 
-  it("lets everybody reach its metrics", async () => {
+  it("lets any pod reach its metrics", async () => {
     assert.ok(await reaches({ namespace: session().team }, { host, port: RUNNER_PORTS.metrics }));
   });
 });

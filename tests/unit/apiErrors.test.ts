@@ -111,7 +111,7 @@ describe("an API server", () => {
     'Widget "a" is invalid: spec: Invalid value: "ValidatingAdmissionPolicy \'p\' denied request"',
     "",
   ]) {
-    it(`tells of no denial by anybody in: ${message}`, () => assert.equal(denialIn(message), undefined));
+    it(`finds no denial in: ${message}`, () => assert.equal(denialIn(message), undefined));
   }
 
   it("is understood if a proxy before it answers causes that are none", () => {

@@ -179,7 +179,7 @@ describe("appliesNothing", () => {
     });
   }
 
-  it("says no to anything that somebody else changed in the object", () => {
+  it("says no to anything that another client changed in the object", () => {
     assert.equal(appliesNothing(deployment(), observed({ image: "j" }), FIELDS), false);
     assert.equal(appliesNothing(deployment(), observed({}, { replicas: 2 }), FIELDS), false);
     assert.equal(appliesNothing(deployment(), observed({ env: [] }), FIELDS), false);

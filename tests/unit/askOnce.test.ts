@@ -44,7 +44,7 @@ describe("a handler that promises to be pure", () => {
     if (!isAsked) assert.deepEqual([report.result, report.skipped], ["skipped", "unchanged"]);
     return { isAsked, isWritten: !isDeepStrictEqual(before, world.object()) || report.changes.length > 0 };
   }
-  const nobody = { isAsked: false, isWritten: false };
+  const neither = { isAsked: false, isWritten: false };
 
   it("is asked once more about what it has brought about, which is only shown", async () => {
     await made();
@@ -61,19 +61,19 @@ describe("a handler that promises to be pure", () => {
     const status = world.questions[1]?.object["status"] as { size: number };
     assert.equal(status.size, 1);
     assert.ok(conditionsIn(status).some(({ type }) => type === "Synced"));
-    assert.deepEqual(await look(), nobody);
+    assert.deepEqual(await look(), neither);
   });
 
   it("is not asked in a routine look at what has not changed", async () => {
     await made();
-    assert.deepEqual(await look(), nobody);
-    assert.deepEqual(await look(), nobody);
+    assert.deepEqual(await look(), neither);
+    assert.deepEqual(await look(), neither);
   });
 
   it("is not asked by the next process of the same program", async () => {
     await made();
     newProcess([]);
-    assert.deepEqual(await look(), nobody);
+    assert.deepEqual(await look(), neither);
   });
 
   it("is asked by another program, which writes nothing and marks the Lease then", async () => {
@@ -81,7 +81,7 @@ describe("a handler that promises to be pure", () => {
     newProcess(undefined);
     assert.deepEqual(await look(), { isAsked: true, isWritten: false });
     assert.deepEqual(marks, [[]]);
-    assert.deepEqual(await look(), nobody);
+    assert.deepEqual(await look(), neither);
   });
 
   it("is asked if a digest was never remembered, or is another", async () => {
@@ -132,7 +132,7 @@ describe("a handler that promises to be pure", () => {
   });
 
   it("is asked if it answers otherwise about what it has brought about", async () => {
-    world.meanwhile = () => {
+    world.whileAsking = () => {
       const seen = world.questions.at(-1)?.children.length;
       world.answer = { children: [configMap()], status: { seen } };
     };
@@ -140,15 +140,15 @@ describe("a handler that promises to be pure", () => {
     assert.equal(world.status()["seen"], 0);
     assert.deepEqual(await look(), { isAsked: true, isWritten: true });
     assert.equal(world.status()["seen"], 1);
-    assert.deepEqual(await look(), nobody);
+    assert.deepEqual(await look(), neither);
     newProcess([]);
-    assert.deepEqual(await look(), nobody);
+    assert.deepEqual(await look(), neither);
   });
 
   it("is asked after a run of it failed", async () => {
     await made();
     world.cause = "watch";
-    world.meanwhile = () => {
+    world.whileAsking = () => {
       world.answer = { error: { message: "broken" } };
     };
     assert.equal((await reconcile()).report.result, "failed");

@@ -66,7 +66,7 @@ describe("what a change of a child means", () => {
     ["becomes ready", () => told(child(unready), child()), ["ours: reports"]],
     ["is not ready any more", () => told(child(), child(unready)), ["ours: reports"]],
     [
-      "is deleted by somebody, and waits",
+      "is deleted by another client, and waits",
       () => told(child(), child({}, { deleting: true })),
       ["ours: reports"],
     ],

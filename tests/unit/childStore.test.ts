@@ -96,7 +96,7 @@ describe("ChildStore", () => {
       assert.equal(bench.reads, 0);
     });
 
-    it("after a restart, not what somebody took from us or what we applied beyond it", () => {
+    it("after a restart, not what another client took from us, nor what we applied beyond it", () => {
       bench.list(9, taken(1, "kubectl"));
       assert.equal(bench.isApplied(), false);
       bench = new ChildStoreBench();
@@ -110,7 +110,7 @@ describe("ChildStore", () => {
       assert.equal(bench.isApplied(big), true);
     });
 
-    it("not what somebody deleted and another one created under its name", async () => {
+    it("not an object that was deleted and created again under its name", async () => {
       await bench.apply(child(5));
       bench.sink.remove(child(6));
       bench.watched(child(7, manifest(), { uid: "second" }));
@@ -205,7 +205,7 @@ describe("ChildStore", () => {
       }
     });
 
-    it("was not if nobody saw it ready, if we deleted it, if somebody had changed it, or once it is there again", async () => {
+    it("was not if we never saw it ready, if we deleted it, if another client had changed it, or once it exists again", async () => {
       await bench.apply(unready(5));
       bench.sink.remove(unready(6));
       assert.equal(wasReady(), false);

@@ -21,12 +21,12 @@ describe("ChildStore", () => {
   });
 
   describe("whom it wakes:", () => {
-    it("nobody by what was there at the start", () => {
+    it("no owner by what exists at the start", () => {
       bench.list(9, child(1));
       assert.deepEqual(bench.told, []);
     });
 
-    it("nobody by one of our own writes, whether the watch brings it before or after the answer", async () => {
+    it("no owner by one of our own writes, whether the watch brings it before or after the answer", async () => {
       await bench.apply(child(5));
       bench.watched(child(5));
       await bench.apply(child(6, manifest({ key: "2" })), () =>
@@ -40,7 +40,7 @@ describe("ChildStore", () => {
       assert.equal(bench.store.size, 0);
     });
 
-    it("nobody by a child that somebody writes again as it was, as a storage migration does", () => {
+    it("no owner by a child that another client writes unchanged, as a storage migration does", () => {
       bench.list(3, child(2));
       bench.watched(child(4));
       const other: ManagedFieldsEntry = { manager: "somebody", operation: "Apply", time: LATER };
@@ -48,14 +48,14 @@ describe("ChildStore", () => {
       assert.deepEqual(bench.told, []);
     });
 
-    it("the owner by somebody who takes our fields over as they are", () => {
+    it("the owner by another client that takes over our fields unchanged", () => {
       bench.list(3, child(2));
       const { managedFields = [] } = taken(4, "somebody").metadata;
       bench.watched(child(4, manifest(), { managedFields }));
       assert.deepEqual(bench.told, ["widget-uid ConfigMap settings drifted by somebody"]);
     });
 
-    it("nobody by a list that has the result of our own write before its answer comes", async () => {
+    it("no owner by a list that has the result of our own write before its answer comes", async () => {
       bench.list(3);
       await bench.apply(child(5), () => bench.list(6, child(5)));
       assert.deepEqual(bench.told, []);
@@ -66,7 +66,7 @@ describe("ChildStore", () => {
       ["earlier", 0, 1],
       ["later", 1, 0],
     ] as const) {
-      it(`nobody by two of our own writes at once, if the ${which} one is answered first`, async () => {
+      it(`no owner by two concurrent writes of ours, if the ${which} one is answered first`, async () => {
         const answers: ((object: KubernetesObject) => void)[] = [];
         const write = (wanted: Manifest) =>
           bench.store.write(CONFIG_MAPS, NAME, wanted, () => {
@@ -85,7 +85,7 @@ describe("ChildStore", () => {
       });
     }
 
-    it("the owner by what somebody else does while we write", async () => {
+    it("the owner by what another client does while we write", async () => {
       await bench.apply(child(5), () => bench.watched(taken(6, "kubectl")));
       assert.deepEqual(bench.told, ["widget-uid ConfigMap settings drifted by kubectl"]);
       assert.equal(bench.isApplied(), false);
@@ -97,7 +97,7 @@ describe("ChildStore", () => {
       assert.equal(bench.store.size, 0);
     });
 
-    it("nobody by a label that was taken away before our own write put it back", async () => {
+    it("no owner by a label that was removed before our own write put it back", async () => {
       bench.list(3, child(1));
       await bench.apply(child(6), () => bench.sink.remove(child(5)));
       bench.watched(child(6));
@@ -150,7 +150,7 @@ describe("ChildStore", () => {
       assert.equal(bench.isApplied(), false);
     });
 
-    it("the owner by another value under our own name: a late write of ours, or one of somebody who takes our name", async () => {
+    it("the owner by another value under our own name: a late write of ours, or a client that uses our name", async () => {
       await bench.apply(child(5));
       bench.watched(child(6, manifest({ key: "late" })));
       assert.deepEqual(bench.told, ["widget-uid ConfigMap settings drifted"]);
@@ -198,7 +198,7 @@ describe("ChildStore", () => {
       assert.deepEqual(bench.told, ["widget-uid", "widget-uid has a child gone as we wanted"]);
     });
 
-    it("the owner by a child that goes because somebody else deleted it, which is drift, also if a finalizer keeps it for a while", () => {
+    it("the owner by a child that another client deleted: that is drift, even if a finalizer keeps it for a while", () => {
       bench.list(3, child(1));
       bench.watched(child(4, manifest(), { deletionTimestamp: LATER, finalizers: ["x.io/y"] }));
       bench.sink.remove(child(5, manifest(), { deletionTimestamp: LATER }));
@@ -212,7 +212,7 @@ describe("ChildStore", () => {
       assert.deepEqual(bench.store.of("widget-uid"), []);
     });
 
-    it("nobody by what is listed beside the watches", () => {
+    it("no owner by a list apart from the watches", () => {
       bench.list(3, child(1));
       bench.store.learn(CONFIG_MAPS, [
         child(4, manifest({ key: "2" })),

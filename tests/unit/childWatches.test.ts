@@ -68,7 +68,7 @@ describe("ChildWatches", () => {
     assert.deepEqual(known(), ["others", "seconds"]);
   });
 
-  it("follows a kind that is no longer in its namespaces, and later is again, before anybody lists everything again", async () => {
+  it("follows a kind that is no longer in its namespaces, and later is again, before the next full list", async () => {
     for (const now of [false, true]) {
       isNamespaced = now;
       api.cut();

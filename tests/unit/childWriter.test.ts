@@ -85,7 +85,7 @@ describe("ChildWriter", () => {
 
     it("a child again that goes while it is changed, if its owner is still there", async () => {
       await bench.apply();
-      bench.cluster.meanwhile = () => bench.cluster.remove("ConfigMap", NAME);
+      bench.cluster.beforeRequest = () => bench.cluster.remove("ConfigMap", NAME);
       bench.isGone = true;
       await assert.rejects(bench.apply(desired({ key: "2" })), ObjectGoneError);
       assert.equal(bench.there(), undefined);
@@ -146,7 +146,7 @@ describe("ChildWriter", () => {
       assert.equal(writes, 1);
     });
 
-    it("a change after another look, if somebody else wrote meanwhile", async () => {
+    it("a change after another look, if another client wrote between look and write", async () => {
       await bench.apply();
       bench.touched(1);
       assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
@@ -154,14 +154,14 @@ describe("ChildWriter", () => {
       assert.deepEqual(bench.there()?.metadata.annotations, { touched: "0" });
     });
 
-    it("nothing more if somebody else writes all the time: the reconcile is tried again", async () => {
+    it("nothing more if another client writes all the time: the reconcile is tried again", async () => {
       await bench.apply();
       bench.touched(100);
       await assert.rejects(bench.apply(desired({ key: "2" })), (error: ApiError) => error.code === 409);
       assert.equal(bench.cluster.steps.length, 1 + 5);
     });
 
-    it("nothing more if it is refused as a conflict, though nobody has written: that is a failure", async () => {
+    it("nothing more if it is refused as a conflict though no client has written: that is a failure", async () => {
       const refusal = new ApiError(409, { message: "not today" }, "PATCH");
       bench.cluster.refusals.set(APPLY, refusal);
       const created = await failureOf(bench.apply());
@@ -203,10 +203,10 @@ describe("ChildWriter", () => {
 
     it("never, also if that was created between the look and the write", async () => {
       await bench.apply();
-      bench.cluster.meanwhile = () => {
+      bench.cluster.beforeRequest = () => {
         bench.cluster.remove("ConfigMap", NAME);
         bench.cluster.put(foreign());
-        bench.cluster.meanwhile = () => {};
+        bench.cluster.beforeRequest = () => {};
       };
       assert.equal((await failureOf(bench.apply(desired({ key: "2" })))).reason, "ChildConflict");
       assert.deepEqual(bench.there()?.["data"], { theirs: "1" });
@@ -221,7 +221,7 @@ describe("ChildWriter", () => {
 
     it("and deletes none to create it again, although it is offered for adoption", async () => {
       bench.cluster.put(foreign({ annotations: { "argosy.dev/adopt": "true" } }));
-      bench.cluster.meanwhile = (step) => {
+      bench.cluster.beforeRequest = (step) => {
         if (step === APPLY && bench.confirmed > 0) throw IMMUTABLE;
       };
       for (const update of ["recreate", "apply", "never"] as const) {
@@ -380,7 +380,7 @@ describe("ChildWriter", () => {
     });
 
     it("is not created again, nor looked for at each reconcile", async () => {
-      bench.cluster.readRefusals.set("get ConfigMap", new Error("nobody should ask"));
+      bench.cluster.readRefusals.set("get ConfigMap", new Error("nothing should be read"));
       assert.equal(await bench.apply(once(true)), undefined);
       assert.deepEqual(bench.cluster.steps, []);
     });
@@ -449,12 +449,12 @@ describe("ChildWriter", () => {
         metadata: { ...foreign().metadata, annotations: { "argosy.dev/adopt": "true" } },
       });
       bench.store.becomeUnsure(CONFIG_MAPS, NAME);
-      bench.cluster.meanwhile = () => bench.cluster.remove("ConfigMap", NAME);
+      bench.cluster.beforeRequest = () => bench.cluster.remove("ConfigMap", NAME);
       assert.equal(await bench.apply(once(true)), undefined);
       assert.equal(bench.there(), undefined);
     });
 
-    it("is no conflict if it went and somebody else's object has its name, and that object stays as it is", async () => {
+    it("is no conflict if it went and another owner's object has its name: that object stays as it is", async () => {
       const ofOther = ownedManifest(
         configMap(),
         widget({ name: "other", uid: "x" }),
@@ -470,7 +470,7 @@ describe("ChildWriter", () => {
       }
     });
 
-    it("is a conflict each time if it has lost every mark, since nobody else would delete it", async () => {
+    it("is a conflict each time if it has lost every mark, since no other client would delete it", async () => {
       bench.store.becomeUnsure(CONFIG_MAPS, NAME);
       bench.cluster.put(foreign({ managedFields: [{ manager: MANAGER, operation: "Apply", fieldsV1: {} }] }));
       for (let time = 0; time < 2; time++)
@@ -478,7 +478,7 @@ describe("ChildWriter", () => {
     });
   });
 
-  it("overwrites and deletes nothing that is not ours and was not offered, whatever happens meanwhile", async () => {
+  it("overwrites and deletes nothing that is not ours and was not offered, whatever other clients do between its requests", async () => {
     let confirmedBefore = 0;
     const states = ["absent", "foreign", "forged", "adoptable", "ours", "orphaned", "other's"] as const;
     await fc.assert(
@@ -494,7 +494,7 @@ describe("ChildWriter", () => {
           put(first);
           const before = bench.there();
           if (before) bench.store.learn(CONFIG_MAPS, [before]);
-          bench.cluster.meanwhile = (step) => {
+          bench.cluster.beforeRequest = (step) => {
             if (step === APPLY && bench.there() && refusals.shift()) throw IMMUTABLE;
             const [when, state] = later.shift() ?? ["never", "absent"];
             if (when === "before") put(state);

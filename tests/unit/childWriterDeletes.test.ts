@@ -35,7 +35,7 @@ describe("ChildWriter, which lets go of a child", () => {
       await bench.apply(desired({ key: "1" }, { update: "recreate" }));
       [refusals, refusal] = [1, immutable];
       bench.cluster.steps.length = 0;
-      bench.cluster.meanwhile = (step) => {
+      bench.cluster.beforeRequest = (step) => {
         if (step === APPLY && refusals-- > 0) throw refusal;
       };
     });
@@ -62,7 +62,7 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.match(message, /would refuse the new one: bad\. The change was refused: field is immutable/);
     });
 
-    it("is not deleted if a dry run under another name shows nothing, and says that somebody else must delete it", async () => {
+    it("is not deleted if a dry run under another name shows nothing: the failure says that a user must delete it", async () => {
       const details = { causes: [{ reason: "FieldValueInvalid", field: "metadata.name" }] };
       const refusal = new ApiError(422, { message: "must be plural.group", details }, "POST");
       bench.cluster.refusals.set("try ConfigMap", refusal);
@@ -79,7 +79,7 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.ok(!bench.cluster.steps.includes(DELETE));
     });
 
-    it("is still known if its deletion is refused, also as a conflict although nobody has written, and says why", async () => {
+    it("is still known if its deletion is refused, even as a conflict without another write, and says why", async () => {
       for (const code of [403, 409, 422]) {
         refusals = 1;
         bench.cluster.refusals.set(DELETE, new ApiError(code, { message: "not on Fridays." }, "DELETE"));
@@ -117,27 +117,27 @@ describe("ChildWriter, which lets go of a child", () => {
     });
 
     it("is not deleted if it lost its owner since the refusal: kubectl delete --cascade=orphan keeps it", async () => {
-      const { meanwhile } = bench.cluster;
-      bench.cluster.meanwhile = (step) => {
-        meanwhile(step);
+      const { beforeRequest } = bench.cluster;
+      bench.cluster.beforeRequest = (step) => {
+        beforeRequest(step);
         if (step === "try ConfigMap") bench.change({ ownerReferences: [] });
       };
       await assert.rejects(bench.apply(next()), (error: ApiError) => error.code === 409);
       assert.deepEqual([bench.there()?.["data"], bench.store.size], [{ key: "1" }, 0]);
     });
 
-    it("is deleted after another look if somebody else writes it since the refusal, as often as that is tried", async () => {
-      const { meanwhile } = bench.cluster;
+    it("is deleted after another look if another client has written it since the refusal, up to the limit of tries", async () => {
+      const { beforeRequest } = bench.cluster;
       let writes = 3;
-      bench.cluster.meanwhile = (step) => {
-        meanwhile(step);
+      bench.cluster.beforeRequest = (step) => {
+        beforeRequest(step);
         if (step !== APPLY && writes-- > 0) bench.change({ annotations: { touched: String(writes) } });
       };
       assert.equal(verbOf(await bench.apply(next())), "recreated");
       assert.deepEqual(bench.cluster.steps, [APPLY, "try ConfigMap", DELETE, DELETE, DELETE, APPLY]);
     });
 
-    it("is only deleted as long as somebody else's finalizer keeps it", async () => {
+    it("is only deleted as long as another controller's finalizer keeps it", async () => {
       bench.change({ finalizers: ["theirs.example.com/x"] });
       bench.store.learn(CONFIG_MAPS, [bench.there() as KubernetesObject]);
       assert.equal(verbOf(await bench.apply(next())), "deleted");
@@ -166,7 +166,7 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.equal(bench.store.size, 0);
     });
 
-    it("after another look, if somebody else wrote meanwhile", async () => {
+    it("after another look, if another client wrote between look and deletion", async () => {
       const child = await known();
       bench.touched(2);
       assert.equal(verbOf(await bench.writer.delete(child, bench.scope())), "deleted");
@@ -175,14 +175,14 @@ describe("ChildWriter, which lets go of a child", () => {
 
     it("not if it is no longer ours by then", async () => {
       const child = await known();
-      bench.cluster.meanwhile = () => bench.change({ ownerReferences: [], managedFields: [] });
+      bench.cluster.beforeRequest = () => bench.change({ ownerReferences: [], managedFields: [] });
       assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
       assert.ok(bench.there());
     });
 
-    it("not if somebody else deletes it by then, and their finalizer keeps it", async () => {
+    it("not if another client has deleted it and a finalizer keeps it", async () => {
       const child = await known();
-      bench.cluster.meanwhile = () => bench.change({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+      bench.cluster.beforeRequest = () => bench.change({ deletionTimestamp: "2026-01-01T00:00:00Z" });
       assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
       assert.deepEqual(bench.cluster.steps, [DELETE]);
     });
@@ -195,7 +195,7 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.equal(bench.there()?.metadata.uid, "foreign-uid");
     });
 
-    it("not if somebody else writes all the time, and still knows it", async () => {
+    it("not if another client writes all the time, and still knows it", async () => {
       const child = await known();
       bench.touched(100);
       await assert.rejects(
@@ -205,7 +205,7 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
     });
 
-    it("not if it is refused, also as a conflict although nobody has written, and says so", async () => {
+    it("not if it is refused, even as a conflict without another write, and says so", async () => {
       const child = await known();
       for (const code of [403, 409, 422]) {
         bench.cluster.refusals.set(DELETE, new ApiError(code, { message: "it is needed" }, "DELETE"));
@@ -267,9 +267,9 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.equal(await bench.apply(), undefined);
     });
 
-    it("looks again before it releases, if somebody else wrote meanwhile", async () => {
+    it("looks again before it releases, if another client wrote since its apply", async () => {
       let requests = 0;
-      bench.cluster.meanwhile = () => {
+      bench.cluster.beforeRequest = () => {
         // Between our apply and the release, the old program applies once more.
         if (++requests === 4) bench.change({ annotations: { touched: "1" } });
       };

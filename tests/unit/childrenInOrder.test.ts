@@ -179,7 +179,7 @@ describe("children in order", () => {
   });
 
   describe("that are created once", () => {
-    it("are not created again when somebody deletes them, and are deleted when they are not answered", async () => {
+    it("are not created again when a user deletes them, and are deleted when they are not answered", async () => {
       answer = [job("once", {}, true)];
       await run();
       complete("once");
@@ -288,7 +288,7 @@ describe("children in order", () => {
     /** Lets the API server refuse that an existing Job is changed, and then the next one with that error. */
     function refuseChange(next?: Error): void {
       cluster.refusals.set("apply Job once", invalid);
-      cluster.meanwhile = (step) => {
+      cluster.beforeRequest = (step) => {
         if (step !== "delete Job once") return;
         cluster.refusals.clear();
         // From now on the API server takes neither the new Job nor the memory of the run.
@@ -303,7 +303,7 @@ describe("children in order", () => {
       answer = [job("once", { to: 2 }, true)];
     });
 
-    it("are created once the old one is gone, which somebody else's finalizer kept", async () => {
+    it("are created once the old one, which another controller's finalizer kept, is gone", async () => {
       const there = cluster.find("Job", { namespace: "shop", name: "once" });
       assert.ok(there);
       cluster.put({ ...there, metadata: { ...there.metadata, finalizers: ["example.com/hold"] } });

@@ -7,7 +7,7 @@ const KEY = "shop/widget";
 const OWNER = { namespace: "shop", name: "widget", uid: "uid" };
 const CHILD = { kind: "ConfigMap", namespace: "shop", name: "a" };
 
-/** What a new child does, by the milliseconds since its creation. In the end somebody undoes it. */
+/** What a new child does, by the milliseconds since its creation. In the end another client undoes it. */
 interface Life {
   /** When it reports that it is not ready yet. */
   readonly progress?: readonly number[];
@@ -18,7 +18,7 @@ interface Life {
   readonly othersEveryMs?: number;
 }
 
-/** An object with a child that somebody undoes each time, in a time of its own. */
+/** An object with a child that another client undoes each time, in a time of its own. */
 class Contest {
   /** When the child was made again. */
   readonly corrections: number[] = [];
@@ -109,21 +109,21 @@ describe("a child that is undone each time", () => {
   }
 
   const kinds: Readonly<Record<string, Life>> = {
-    "a ConfigMap that somebody deletes": { undoneAt: 10 },
-    "a Pod that somebody deletes each time": {
+    "a ConfigMap that another client deletes": { undoneAt: 10 },
+    "a Pod that another client deletes each time": {
       progress: [50, 200, 700],
       reports: [900, 950],
       undoneAt: 1_000,
     },
     // In the end it waits until its pod is deleted.
     "a Job with ttlSecondsAfterFinished": { progress: [20, 100], reports: [900, 2_950], undoneAt: 3_000 },
-    "a Deployment whose field somebody changes in its roll-out": {
+    "a Deployment whose field another client changes in its roll-out": {
       progress: [20, 100, 400, 800],
       reports: [1_500, 1_600],
       undoneAt: 300,
     },
-    "a ConfigMap beside a child that reports all the time": { undoneAt: 10, othersEveryMs: 70 },
-    "a Pod beside a child that reports once a minute": {
+    "a ConfigMap next to a child that reports all the time": { undoneAt: 10, othersEveryMs: 70 },
+    "a Pod next to a child that reports once a minute": {
       progress: [5],
       undoneAt: 15_000,
       othersEveryMs: 60_000,

@@ -12,7 +12,7 @@ describe("Contests", () => {
     );
   });
 
-  /** So many times what we change is undone, each time after so long; we change it when the delay is over. */
+  /** Our change is undone in each of these rounds, `undoneAfterMs` later; we change it again when the delay is over. */
   function fight(rounds: number, key = "a", undoneAfterMs = 1): number[] {
     return Array.from({ length: rounds }, () => {
       contests.changed(key);
@@ -24,7 +24,7 @@ describe("Contests", () => {
     });
   }
 
-  it("puts nothing off where nobody undoes anything, or only now and then", () => {
+  it("puts nothing off where changes are undone never or only now and then", () => {
     contests.changed("a");
     assert.equal(contests.delayMs("a"), 0);
     assert.deepEqual(fight(20, "b", 2_001), new Array(20).fill(0));
@@ -96,7 +96,7 @@ describe("Contests", () => {
     assert.equal(contests.delayMs("a"), 1_000);
   });
 
-  it("still knows of drift that came long after our last change, when other objects change meanwhile", () => {
+  it("still knows of drift that came long after our last change, although other objects changed since", () => {
     contests.changed("a");
     now += 100_000;
     contests.drifted("a");
@@ -121,7 +121,7 @@ describe("Contests", () => {
     assert.equal(remembered(), 1);
   });
 
-  it("remembers nothing of objects whose children somebody changed long ago, where we change nothing: another process leads", () => {
+  it("remembers nothing of old changes by other clients where we change nothing: another process leads", () => {
     for (let object = 0; object < 1_000; object++) contests.drifted(`object-${object}`);
     now += 1_000_000;
     contests.drifted("last");

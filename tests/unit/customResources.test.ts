@@ -187,7 +187,7 @@ describe("CustomResources", () => {
     assert.deepEqual(changes, []);
   });
 
-  it("says a change of somebody else that the answer to our own write brings first", () => {
+  it("reports a change by another client that the answer to our own write brings first", () => {
     objects.learn(at(7, { generation: 4 }, { status: READY }));
     watched(at(6, { generation: 4 }));
     watched(at(7, { generation: 4 }, { status: READY }));
@@ -208,7 +208,7 @@ describe("CustomResources", () => {
     assert.deepEqual(await objects.readToReconcile(NAME), server);
   });
 
-  it("says a change that somebody else finds who reads the object", async () => {
+  it("reports a change that a read of the object finds first", async () => {
     objects.invalidate(NAME);
     server = at(6, { generation: 4 });
     assert.deepEqual(await objects.read(NAME), server);

@@ -74,7 +74,7 @@ describe("children are deleted in the reverse order of after", () => {
       ...["a", "b", "c"].map((name) => `apply ConfigMap ${name}`),
     ]);
     assert.deepEqual(await run(), [[], undefined]);
-    // Somebody takes it away, as a replace by an old file does.
+    // A user takes it away, as a replace by an old file does.
     world.given();
     assert.deepEqual(await run(), [[`apply finalizers ${ORDER}`], undefined]);
     world = new ReconcileWorld();
@@ -130,7 +130,7 @@ describe("children are deleted in the reverse order of after", () => {
     assert.deepEqual([find("a", "far"), find("b", "far")], [undefined, undefined]);
   });
 
-  it("not if they are to stay, nor if nobody is to wait, nor where the operator no longer has rights", async () => {
+  it("not if they are to stay, nor with argosy.dev/skip-finalize, nor where the operator no longer has rights", async () => {
     await run(...CHAIN);
     deleteObject("orphan");
     assert.deepEqual((await run())[0], [`remove ${ORDER}`]);

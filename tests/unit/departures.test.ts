@@ -142,7 +142,7 @@ describe("objects that are no longer watched", () => {
     assert.ok(isRemembered());
   });
 
-  it("keep their memory while nobody may list children of a declared kind, and say how to get that right", async () => {
+  it("keep their memory while the runner may not list children of a declared kind, and say how to grant that right", async () => {
     child("near");
     const metadata = { name: "shop", uid: "shop-uid", resourceVersion: "1" };
     cluster.put({ apiVersion: "v1", kind: "Namespace", metadata });
@@ -161,7 +161,7 @@ describe("objects that are no longer watched", () => {
       "their namespace is there": () => cluster.put(namespace()),
       "their namespace is being deleted": () =>
         cluster.put(namespace({ deletionTimestamp: "2026-01-01T00:00:00Z" })),
-      "nobody may see their namespace": () =>
+      "the runner may not read their namespace": () =>
         cluster.readRefusals.set("get Namespace", new ApiError(403, {}, "GET")),
     };
     for (const [why, given] of Object.entries(unseen))
@@ -177,7 +177,7 @@ describe("objects that are no longer watched", () => {
       });
   });
 
-  it("are gone with their namespace, although nobody saw them go", async () => {
+  it("are gone with their namespace, although the runner did not see them go", async () => {
     child("far", MANAGER, widget(), "elsewhere");
     assertSeen = () => assert.fail("the runner may not list them");
     await clearUp();

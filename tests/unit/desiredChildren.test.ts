@@ -53,7 +53,7 @@ describe("desiredChildren", () => {
     assert.deepEqual(desire([], object), []);
   });
 
-  it("counts no object as a child only because somebody annotated it so", () => {
+  it("counts no object as a child only because a user annotated it so", () => {
     const forged = widget({ annotations: { "argosy.dev/level": "12" } });
     const [child] = desire([configMap()], forged);
     assert.equal(child?.manifest.metadata.annotations, undefined);
@@ -171,7 +171,7 @@ describe("desiredChildren", () => {
     assert.equal(desire(different).length, 4);
   });
 
-  it("refuses a child with a finalizer of its own operator, which nobody would remove, and takes any other", () => {
+  it("refuses a child with its own operator's finalizer, which would never be removed, and accepts any other", () => {
     const former = { formerNames: ["old"] };
     const [before] = formerIdentitiesOf(operator(former));
     assert.ok(before);

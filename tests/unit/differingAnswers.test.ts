@@ -33,7 +33,7 @@ describe("DifferingAnswers", () => {
     return rounds === undefined ? undefined : differingWarning(rounds, report);
   }
 
-  /** The Events of so many reconciles, one after another. */
+  /** The Events of this many reconciles, one after another. */
   function notes(count: number, ...of: Parameters<typeof reconciled>): string[] {
     return Array.from({ length: count }, () => reconciled(...of)).flatMap((event) => event?.note ?? []);
   }
@@ -125,7 +125,7 @@ describe("DifferingAnswers", () => {
     assert.ok(Buffer.byteLength(note) <= LONGEST_NOTE, `${Buffer.byteLength(note)} bytes`);
   });
 
-  it("says nothing if somebody else changes a child back each time", () => {
+  it("says nothing if another client changes a child back each time", () => {
     assert.deepEqual(notes(50, "child", [PATCHED], true), []);
   });
 });

@@ -81,7 +81,7 @@ const INCLUDED: Readonly<Record<string, (question: Draft) => void>> = {
   "a label": ({ object }) => (object.metadata.labels.Changed = "yes"),
   "a finalizer": ({ object }) => (object.metadata.finalizers = ["example.com/hold"]),
   "the handler's own status": ({ object }) => (object.status.Changed = 1),
-  "somebody else's condition": ({ object }) =>
+  "another controller's condition": ({ object }) =>
     object.status.conditions.push({ type: "Other", status: "True", message: "" }),
   "a child": ({ children }) => children.pop(),
   "a child's status": ({ children }) => (children[0].status.Changed = 1),

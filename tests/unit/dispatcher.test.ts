@@ -32,7 +32,7 @@ describe("Dispatcher", () => {
   /** The object as a watch has shown it. Undefined: as it is. */
   let shown: KubernetesObject | undefined;
   /** What happens while an object is read. */
-  let meanwhile: () => unknown;
+  let whileReading: () => unknown;
   /** By how much each look at the clock moves it on, in milliseconds. */
   let tickMs: number;
   let news: string[];
@@ -45,7 +45,7 @@ describe("Dispatcher", () => {
   async function begin(more: Partial<Operator> = {}, rollout?: RolloutGate): Promise<void> {
     await dispatcher?.runs.stopWatching();
     client?.close();
-    [cluster, shown, meanwhile, tickMs, news, workflows] = [
+    [cluster, shown, whileReading, tickMs, news, workflows] = [
       new FakeCluster(),
       undefined,
       () => {},
@@ -93,7 +93,7 @@ describe("Dispatcher", () => {
       instanceId: "",
       objects: {
         readToReconcile: async (name) => {
-          await meanwhile();
+          await whileReading();
           return shown ?? cluster.find(WIDGETS.kind, name);
         },
         learn: () => {},
@@ -156,7 +156,7 @@ describe("Dispatcher", () => {
 
   const runs = () => cluster.steps.filter((step) => step === CREATED).length;
 
-  /** A Workflow about the object that somebody has submitted. */
+  /** A Workflow about the object that a user has submitted. */
   function submitted(name: string): KubernetesObject {
     const parameters = [
       { name: RUN_PARAMETERS.namespace, value: NAME.namespace },
@@ -224,9 +224,9 @@ describe("Dispatcher", () => {
 
   it("begins a run for an event from outside although its first look failed", async () => {
     ran();
-    meanwhile = () => Promise.reject(new Error("the API server is down"));
+    whileReading = () => Promise.reject(new Error("the API server is down"));
     await dispatcher.reconcile(NAME, 1, { client, fence: () => {}, arrival: EVENT });
-    meanwhile = () => {};
+    whileReading = () => {};
     await look();
     assert.equal(runs(), 1);
   });
@@ -240,7 +240,7 @@ describe("Dispatcher", () => {
     assert.ok(nextLook >= before + 60_000 && nextLook <= Date.now() + 60_000);
   });
 
-  it("reads the object again after a run that somebody submitted has ended", async () => {
+  it("reads the object again after a run that a user submitted has ended", async () => {
     await brings("ADDED", submitted("by-hand"));
     shown = ran();
     ran({ dueAt: timeOf(new Date(NOON)) });
@@ -317,7 +317,7 @@ describe("Dispatcher", () => {
     const [workflow] = workflows;
     assert.ok(workflow);
     shown = cluster.find(WIDGETS.kind, NAME);
-    meanwhile = () => brings("DELETED", workflow);
+    whileReading = () => brings("DELETED", workflow);
     await look();
     assert.equal(runs(), 1);
   });

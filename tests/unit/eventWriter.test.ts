@@ -82,7 +82,7 @@ describe("EventWriter", () => {
     assert.deepEqual([created.length, dropped], [1, []]);
   });
 
-  it("writes an Event about the object beside it", async () => {
+  it("writes an Event about the object into its namespace", async () => {
     await write("no such size", widget(), { run: "shop-widget-1" });
     const [event] = created;
     assert.ok(event);

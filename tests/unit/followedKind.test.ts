@@ -56,7 +56,7 @@ describe("FollowedKind", () => {
     });
   }
 
-  it("is looked for until the cluster serves it, and nobody waits for that", async () => {
+  it("is looked for until the cluster serves it, while the start does not wait", async () => {
     assert.deepEqual(kind.notFound()?.problem, undefined);
     await kind.startWatching();
     assert.deepEqual(found, []);

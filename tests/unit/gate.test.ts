@@ -130,7 +130,7 @@ describe("Gate", () => {
     }
   });
 
-  it("lets nobody give way to a write that takes longer than a second, as one for which a webhook hangs", async () => {
+  it("lets no request give way to a write that takes longer than a second, as one for which a webhook hangs", async () => {
     const clock = mock.timers;
     clock.enable({ apis: ["setTimeout"] });
     try {

@@ -56,7 +56,7 @@ describe("HandlerPool", () => {
       { most: 1 },
     );
     const { pid } = await ask("a");
-    const reason = new Error("nobody needs the answer");
+    const reason = new Error("the answer is not needed");
     const questions = [pool.ask(question("hang")), pool.ask(question("waits"))];
     await pause(50);
     assert.equal(isAlive(pid), true);
@@ -71,24 +71,24 @@ describe("HandlerPool", () => {
   it("fails a question with the reason that was given to a process a moment ago", async () => {
     start(WHO);
     await ask("a");
-    const reason = new Error("nobody needs the answer");
+    const reason = new Error("the answer is not needed");
     const asked = pool.ask(question("b"));
     pool.abandon(reason);
     await assert.rejects(asked, reason);
     await pool.close();
   });
 
-  it("does not ask if nobody wants the answer any more when there is a process", async () => {
+  it("does not ask if the answer is no longer wanted once a process is free", async () => {
     start(`${SHELL} while next; do echo "$word" >&2; [ "$word" = slow ] && sleep 0.3; say "$word"; done`, {
       most: 1,
     });
     let isWanted = true;
     const slow = ask("slow");
     const late = pool.ask(question("late"), () => {
-      if (!isWanted) throw new Error("nobody wants the answer");
+      if (!isWanted) throw new Error("the answer is not wanted");
     });
     isWanted = false;
-    await assert.rejects(late, { message: "nobody wants the answer" });
+    await assert.rejects(late, { message: "the answer is not wanted" });
     const { answer, log } = await pool.ask(question("next"), () => {});
     assert.deepStrictEqual(
       [answer["word"], Number(answer["pid"]), log],
@@ -149,7 +149,7 @@ describe("HandlerPool", () => {
     assert.ok(pool.size <= questions.length / 2, `${pool.size} processes`);
   });
 
-  it("ends a process that nobody asked for a while, and starts another when it is asked", async () => {
+  it("ends a process that was not asked for a while, and starts another for the next question", async () => {
     start(WHO, { idleMs: 30 });
     const { pid } = await ask();
     await eventually(() => assert.ok(pool.size === 0 && !isAlive(pid), "the process has ended"));
@@ -209,7 +209,7 @@ describe("HandlerPool", () => {
   });
 
   for (const [what, script] of Object.entries(LEAVING)) {
-    it(`asks another process if one ${what}: nobody else hears the next question`, async () => {
+    it(`asks another process if one ${what}: no former process hears the next question`, async () => {
       start(script);
       for (const word of ["a", "b", "c"]) assert.equal((await ask(word)).rest, word);
       assert.deepStrictEqual(failures, []);
@@ -232,12 +232,12 @@ describe("HandlerPool", () => {
     const running = ask("a");
     await pause(10);
     pool.renew();
-    const meanwhile = await ask("b");
+    const second = await ask("b");
     const first = await running;
-    assert.deepStrictEqual([first.rest, meanwhile.rest], ["a", "b"]);
-    assert.notEqual(meanwhile.pid, first.pid);
+    assert.deepStrictEqual([first.rest, second.rest], ["a", "b"]);
+    assert.notEqual(second.pid, first.pid);
     await eventually(() => assert.ok(!isAlive(first.pid), "the old process has ended"));
-    assert.equal((await ask()).pid, meanwhile.pid);
+    assert.equal((await ask()).pid, second.pid);
     assert.deepStrictEqual(failures, []);
   });
 

@@ -115,7 +115,7 @@ describe("HandlerWorker", () => {
     assert.equal(await word(start(shellHandler(crlf)), "a"), "x");
   });
 
-  it("gives what the handler wrote to standard error meanwhile, and not what it wrote before", async () => {
+  it("gives what the handler wrote to standard error during the question, and not what it wrote before", async () => {
     const asked = start(
       shellHandler(`${SHELL} while next; do echo "log of $word" >&2; sleep 0.02; say ok; done`),
     );
@@ -266,7 +266,7 @@ describe("HandlerWorker", () => {
     assert.equal(given[0]?.message, "the handler ended with exit code 5");
   });
 
-  it("lets a process end by itself, and tells nobody", async () => {
+  it("lets a process end by itself, and reports no failure", async () => {
     const file = path.join(folder, "ended");
     const asked = start(shellHandler(`${ECHO}; echo cleanly > '${file}'`));
     await asked.ask(question(), ANSWER_MS);

@@ -175,7 +175,7 @@ describe("the intake", () => {
     assert.equal(await intake.take(SUBJECT, eventOf({})), "contradicted");
   });
 
-  it("takes an object that somebody else made with the marks of an event's for other content", async () => {
+  it("takes an object that another client created with an event's marks for different content", async () => {
     await intake.take(SUBJECT, eventOf({}));
     const [object] = cluster.of("commands");
     Object.assign(object?.metadata ?? {}, { managedFields: [{ manager: "kubectl", operation: "Update" }] });
@@ -333,7 +333,7 @@ describe("the intake", () => {
       assert.equal(await intake.take(SUBJECT, eventOf({ text: "too long" })), "refused");
     });
 
-    it("refuses an event at once if somebody else writes other parts of the CRD: no other intake is coming", async () => {
+    it("refuses an event at once if another client writes other parts of the CRD: no other intake is coming", async () => {
       cluster.crd.time = "2025-12-31T23:59:59Z";
       const fieldsV1 = { "f:spec": { "f:conversion": { "f:webhook": {} } } };
       cluster.crd.others.push({ manager: "injector", time: "2026-01-01T00:59:00Z", fieldsV1 });
@@ -503,7 +503,7 @@ describe("the intake", () => {
       assert.equal(await chosen.take(SUBJECT, eventOf({ team: "shop" })), "created");
     });
 
-    it("refuses the event after the same time if the namespace is being deleted, or goes meanwhile", async () => {
+    it("refuses the event after the same time if the namespace is being deleted, or goes during the wait", async () => {
       const error = refusal(403, { details: { causes: [{ reason: "NamespaceTerminating" }] } });
       cluster.namespaces.add("gone");
       cluster.going.add("gone");
@@ -533,7 +533,7 @@ describe("the intake", () => {
       assert.deepStrictEqual(cluster.notes, []);
     });
 
-    it("waits ten minutes again if nobody has asked for more than ten: the namespace may have been there meanwhile", async () => {
+    it("waits ten minutes again if the last delivery is ten minutes old: the namespace may have existed since", async () => {
       for (; now <= 600_000; now += 60_000) await take(chosen);
       assert.equal(cluster.notes.length, 1);
       now += 600_000;
@@ -634,7 +634,7 @@ describe("the intake", () => {
       });
     }
 
-    it("asks nobody about an event that does not count, or names none, and says of which field", async () => {
+    it("asks no runner about an event that does not count or names no object, and names the field", async () => {
       intake = wakes("forwarded");
       assert.equal(await intake.take(EVENT.subject, done({ kind: "begun" })), "skipped");
       assert.equal(await intake.take(EVENT.subject, done({ name: "s3cret\n" })), "refused");
@@ -649,7 +649,7 @@ describe("the intake", () => {
       ]);
     });
 
-    it("writes no line for each of a flood of names that nobody has", async () => {
+    it("writes fewer lines than events for a flood of names that no object has", async () => {
       intake = wakes("absent");
       for (let at = 0; at < 1_000; at++) await intake.take(EVENT.subject, done({ name: `invented-${at}` }));
       assert.equal(await counted("absent"), 1_000);
@@ -853,7 +853,7 @@ describe("isExpired", () => {
     ["whose newest generation is not observed", object({ generation: 3 }), operator],
     ["without a status", { ...object(), status: undefined } as KubernetesObject, operator],
     ["that is being deleted", object({ deletionTimestamp: "2026-01-01T00:00:00Z" }), operator],
-    ["that somebody copied", object({ managedFields: [{ manager: "kubectl" }] }), operator],
+    ["that a user copied", object({ managedFields: [{ manager: "kubectl" }] }), operator],
     ["with another name", object({ name: "mine" }), operator],
     ["of no event", object({ labels: {} }), operator],
     ["of an event that no object has", object({ labels: { [EVENT_LABEL]: "constructor" } }), operator],

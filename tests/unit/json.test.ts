@@ -39,7 +39,7 @@ describe("readJson and writeJson", () => {
     assert.equal(writeJson(readJson(text)), text);
   });
 
-  it("are of one mind about texts, whatever integers stand beside them", () => {
+  it("agree about texts, whatever integers stand next to them", () => {
     const big = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
     fc.assert(
       fc.property(fc.string(), fc.string(), big, (key, value, integer) => {

@@ -9,7 +9,7 @@ describe("Leadership", () => {
     world = new LeaseWorld();
   });
 
-  it("leads where nobody else does, and goes on by renewal", async () => {
+  it("leads where no other process does, and goes on by renewal", async () => {
     const a = await world.leader();
     assert.deepStrictEqual(world.lease?.spec?.holderIdentity, "a");
     const { acquireTime, renewTime } = world.lease?.spec ?? {};

@@ -35,7 +35,7 @@ describe("Leadership, when the connection breaks on which it takes the lease", (
       await eventually(() => assert.equal(terms.length, 1), { timeoutMs: 20_000 });
       const writes = api.calls.filter(({ method }) => method === "PUT").map(({ connection }) => connection);
       assert.deepEqual(writes.slice(0, 2), [1, 2], "it was sent twice");
-      assert.deepEqual(leaders, [], "it waits for nobody");
+      assert.deepEqual(leaders, [], "it waits for no leader");
     } finally {
       await leadership.stop();
       client.close();

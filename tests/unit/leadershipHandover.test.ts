@@ -173,7 +173,7 @@ describe("Leadership that is handed over", () => {
     assert.deepStrictEqual(seen.stale, [["argosy.dev/finishing-a", text]]);
   });
 
-  it("lets nonsense in such an annotation block nobody, and removes it", async () => {
+  it("lets nonsense in such an annotation block no object, and removes it", async () => {
     const a = await world.leader("a");
     const annotations = { "argosy.dev/finishing-x": "nonsense", "argosy.dev/finishing-y": "[]" };
     if (world.lease) world.store({ ...world.lease, metadata: { ...world.lease.metadata, annotations } });

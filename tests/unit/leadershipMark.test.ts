@@ -55,7 +55,7 @@ describe("the mark of a program on its Lease", () => {
     assert.equal(await exceptionsOf("one"), undefined);
   });
 
-  it("is gone after a process of which nobody knows the program", async () => {
+  it("is gone after a process whose program is unknown", async () => {
     await asked("one");
     assert.equal(await exceptionsOf(undefined), undefined);
     assert.ok(!(MARK in annotations()));
@@ -84,7 +84,7 @@ describe("the mark of a program on its Lease", () => {
     }
   });
 
-  it("costs the term nothing if somebody has removed the annotations", async () => {
+  it("costs the term nothing if a user has removed the annotations", async () => {
     const process = await world.leader("first", "one");
     edit(() => undefined);
     assert.ok(world.lease);

@@ -19,7 +19,7 @@ describe("Leadership", () => {
     assert.equal(world.lease?.metadata.annotations?.["turn"], "399");
   });
 
-  it("goes on leading alone when somebody shortens the Lease by hand, and restores its time", async () => {
+  it("goes on leading alone when a user shortens the Lease by hand, and restores its time", async () => {
     const a = await world.leader("a");
     const b = world.start("b");
     await world.pass(LEASE_MS);
@@ -49,11 +49,11 @@ describe("Leadership", () => {
   });
 
   for (const [what, change] of Object.entries(MEDDLING)) {
-    it(`goes on leading alone when somebody ${what}, and puts it right`, async () => {
+    it(`goes on leading alone when a user ${what}, and puts it right`, async () => {
       const a = await world.leader("a");
       const b = world.start("b");
       await world.pass(LEASE_MS);
-      // So often that the other one sees little else: it must not take that for a Lease that nobody renews.
+      // So often that the other one sees little else: it must not take that for a Lease without renewals.
       for (let turn = 0; turn < 1_000; turn++) {
         if (world.lease) world.store({ ...world.lease, spec: change(world.lease.spec ?? {}) });
         await world.pass(97, () => {
@@ -69,7 +69,7 @@ describe("Leadership", () => {
       assert.ok((await world.until(() => b.mayWrite())) < LOOK_MS);
     });
 
-    it(`is led by another one soon when somebody ${what} and the leader is dead`, async () => {
+    it(`is led by another one soon when a user ${what} and the leader is dead`, async () => {
       const a = await world.leader("a");
       const b = world.start("b");
       await world.pass(LEASE_MS);
@@ -79,7 +79,7 @@ describe("Leadership", () => {
     });
   }
 
-  it("is led by no former leader beside the present one when etcd is restored to the time of the former one", async () => {
+  it("is led by the present leader alone when etcd is restored to the time of a former one", async () => {
     for (let turn = 0; turn < 20; turn++) {
       world = new LeaseWorld();
       const a = await world.leader("a");
@@ -123,7 +123,7 @@ describe("Leadership", () => {
     }
   });
 
-  it("is led by one at a time when etcd is restored to a time at which nobody led", async () => {
+  it("is led by one at a time when etcd is restored to a time without a leader", async () => {
     for (let turn = 0; turn < 20; turn++) {
       world = new LeaseWorld();
       const former = await world.leader("former");
@@ -148,7 +148,7 @@ describe("Leadership", () => {
     assert.deepStrictEqual(a.told, ["leading"]);
   });
 
-  it("blocks no object for ever when somebody lets what a dead process left hold for years", async () => {
+  it("blocks no object for ever when a user lets a dead process's mark hold for years", async () => {
     const a = await world.leader("a");
     const forged = JSON.stringify({ identity: "x", keys: ["key"], leaseSeconds: 2 ** 31, renewal: 1 });
     const annotations = { "argosy.dev/finishing-x": forged };

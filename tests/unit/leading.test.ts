@@ -134,7 +134,7 @@ class Bench {
     return leading;
   }
 
-  /** A Lease of nobody else's, in memory. */
+  /** A Lease without other candidates, in memory. */
   private leaseInMemory(): LeaseApi {
     let version = 0;
     const store = ({ metadata, ...rest }: Manifest & Pick<Lease, "spec">): Lease => {

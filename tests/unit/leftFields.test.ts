@@ -22,7 +22,7 @@ const answered = (strategy: object): Manifest => ({
   spec: { strategy },
 });
 
-/** A Deployment of which we own the labels and the number of replicas. @param theirs the fields that somebody else owns */
+/** A Deployment of which we own the labels and the number of replicas. @param theirs the fields that another client owns */
 function deployment(theirs: JsonObject = {}, apiVersion = "apps/v1"): KubernetesObject {
   const fieldsV1 = { "f:metadata": { "f:labels": { "f:a": {} } }, "f:spec": { "f:replicas": {} } };
   const managedFields = [
@@ -41,7 +41,7 @@ function deployment(theirs: JsonObject = {}, apiVersion = "apps/v1"): Kubernetes
   return { apiVersion: "apps/v1", kind: "Deployment", metadata, spec };
 }
 
-/** The same object if somebody else wrote it in another version of the kind, in which the fields may have other names. */
+/** The same object if another client wrote it in another version of the kind, whose fields may have other names. */
 function inOtherVersion(object: KubernetesObject): KubernetesObject {
   const [ours, theirs] = object.metadata.managedFields ?? [];
   assert.ok(ours && theirs);
@@ -78,7 +78,7 @@ describe("a manifest that owns a default", () => {
     assert.ok(withFields(deployment(), ["spec.replicas", FIELD], MANAGER));
   });
 
-  it("does not take a field of somebody else's, nor one that is not there, nor fields of another version", () => {
+  it("does not take another client's field, nor a missing one, nor fields of another version", () => {
     const theirs = { "f:spec": { "f:strategy": { "f:rollingUpdate": { "f:maxSurge": {} } } } };
     const whole = { "f:spec": { "f:strategy": {} } };
     for (const fields of [theirs, whole]) {
@@ -120,7 +120,7 @@ describe("a field that an apply releases", () => {
     assert.deepEqual(kept({ ports: [] }, undefined), ["f:account", "f:port", "f:node"]);
   });
 
-  it("stays if it has its value, and neither somebody else nor a new object has it", () => {
+  it("stays if it has its value, and neither another client nor a new object has it", () => {
     const wanted = { ports: [{ port: 80 }] };
     assert.deepEqual(kept(wanted, NONE), ["f:account", "f:node"]);
     assert.deepEqual(kept(wanted, NONE, { account: "admin", ports: [{ ...PORT, node: 8 }] }), ["f:node"]);
@@ -141,7 +141,7 @@ describe("a field that an apply releases", () => {
     assert.equal(found.length, count);
   });
 
-  it("is refused with the name of its twin, which can be taken away with it, and of nothing that somebody owns", () => {
+  it("is refused with the name of its twin, which can be removed with it, and of no field that another client owns", () => {
     const account = [["f:spec", "f:account"]];
     const named = (after: KubernetesObject, fresh?: object) =>
       keptRefusal(account, after, fresh && manifest(fresh)).causes.map(({ field }) => field);

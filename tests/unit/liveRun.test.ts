@@ -119,7 +119,7 @@ describe("a run that has not ended", () => {
     assert.match(whyStuck(queued, "suspended")?.message ?? "", /all runs of the operator behind it/);
   });
 
-  it("stops nobody as long as it has not its object's lock", () => {
+  it("is not stuck as long as it waits for its object's lock", () => {
     const lock = [{ mutex: "argosy/Mutex/heavy", holder: "argosy/run" }];
     const waiting = { phase: "Pending", synchronization: { mutex: { waiting: lock } } };
     const holding = { phase: "Pending", synchronization: { mutex: { holding: lock } } };

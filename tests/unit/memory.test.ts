@@ -111,7 +111,7 @@ describe("the engine's memory of an object", () => {
     const written = { ...later, uid: "widget-uid", kinds: ["v1/ConfigMap"], dueAt: "2026-01-01T00:00:00Z" };
     const of = (argosy: object) => memoryOf(widget({}, { status: { argosy } }));
 
-    it("carries them on, and writes its own beside them", () => {
+    it("carries them on, and writes its own next to them", () => {
       const before = of(written);
       assert.deepEqual({ ...remembered(before), uid: "widget-uid" }, written);
       const progress: Progress = { waiting: [], going: new Set(), ready: new Map() };
@@ -141,7 +141,7 @@ describe("the engine's memory of an object", () => {
     });
   });
 
-  it("is nothing for an object without one, and of one that somebody forged it has the texts", () => {
+  it("is nothing for an object without one, and has the texts of one that a user forged", () => {
     assert.ok(isSameMemory(memoryOf(widget()), NOTHING));
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (status, kinds) => {

@@ -24,7 +24,7 @@ describe("the memories of objects that are not ours", () => {
   let memories: MemoryObjects;
   let isThere: boolean;
   let isKnown: boolean;
-  /** The names of objects whose Memory somebody else created or deleted. */
+  /** The names of objects whose Memory another client created or deleted. */
   let changed: string[];
 
   beforeEach(() => {
@@ -107,7 +107,7 @@ describe("the memories of objects that are not ours", () => {
   });
 
   for (const forged of [undefined, "", "x", "uid"])
-    it(`get their range back when the object is looked at next, if somebody made it ${JSON.stringify(forged)}`, async () => {
+    it(`get their range back at the object's next look, if a user made it ${JSON.stringify(forged)}`, async () => {
       await write({ memory: { kinds: ["v1/Pod"] } }, verdict(true));
       const { metadata, ...memory } = kept();
       const { [OWNER_RANGE_LABEL]: range, ...others } = metadata.labels ?? {};
@@ -190,7 +190,7 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual((await memories.of(widget())).state, { a: 2 });
   });
 
-  it("are given to nobody as they were before while one that may have been written is being read", async () => {
+  it("are given to no reader in their former state while one that may have been written is being read", async () => {
     await write({ memory: { kinds: [], state: { a: 1 } } });
     cluster.put({ ...kept(), memory: { kinds: [], state: { a: 2 } } });
     memories.invalidate(OBJECT.uid);
@@ -229,7 +229,7 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual((await memories.of(widget())).state, { a: 2 });
   });
 
-  it("are written if only something else of them has changed meanwhile", async () => {
+  it("are written if only another part of them has changed since they were read", async () => {
     await write({ memory: { kinds: [] } });
     const { metadata } = kept();
     cluster.put({ ...kept(), metadata: { ...metadata, annotations: { touched: "1" } } });
@@ -237,9 +237,9 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
   });
 
-  it("are not written onto one that another leader has made meanwhile, before that was seen", async () => {
-    cluster.meanwhile = (step) => {
-      cluster.meanwhile = () => {};
+  it("are not written onto one that another leader has created unseen", async () => {
+    cluster.beforeRequest = (step) => {
+      cluster.beforeRequest = () => {};
       assert.equal(step, "apply Memory argosy.shop.widget-uid");
       cluster.put({
         apiVersion: "argosy.dev/v1",
@@ -295,7 +295,7 @@ describe("the memories of objects that are not ours", () => {
     assert.equal(memories.names().length, 1);
   });
 
-  it("are no memories if somebody has written something else there", async () => {
+  it("are no memories if a user has written something else there", async () => {
     await write({ memory: { kinds: [], state: { a: 1 } } });
     const { metadata } = kept();
     const forged = {
@@ -312,7 +312,7 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual(await memories.uidsOf(OBJECT), []);
   });
 
-  it("are written onto whatever somebody has written there", async () => {
+  it("are written over whatever a user has written there", async () => {
     await write({ memory: { kinds: [], state: { a: 1 } } });
     const forged = cluster.put({ ...kept(), object: { name: 7 }, memory: "x" });
     memories.sink("argosy").set(forged, false);
@@ -323,7 +323,7 @@ describe("the memories of objects that are not ours", () => {
     );
   });
 
-  it("are told of if somebody else deletes one, and not if we do", async () => {
+  it("are reported if another client deletes one, and not if we do", async () => {
     await write({ memory: { kinds: [] } });
     await memories.forget(cluster.client(), OBJECT.uid);
     assert.deepEqual([kept(), changed, memories.names().length], [undefined, [], 0]);
@@ -344,7 +344,7 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual([kept(), memories.names().length], [undefined, 0]);
   });
 
-  it("are forgotten though somebody has changed one meanwhile, or made another one", async () => {
+  it("are forgotten although another client has changed one since, but not one that replaced it", async () => {
     await write({ memory: { kinds: [] } });
     cluster.put({ ...kept(), status: { conditions: [] } });
     await memories.forget(cluster.client(), OBJECT.uid);

@@ -40,17 +40,17 @@ const FORMER_KINDS: readonly Resource[] = [
  * before. That object lives.
  */
 for (const former of FORMER_KINDS) {
-  describe(`beside a living ${former.kind} (${former.apiVersion}) of the same name`, () => {
+  describe(`next to a living ${former.kind} (${former.apiVersion}) of the same name`, () => {
     const owner: KubernetesObject = {
       apiVersion: former.apiVersion,
       kind: former.kind,
       metadata: { ...NAME, uid: UID, resourceVersion: "7" },
     };
-    /** A child elsewhere, and one beside it. */
+    /** A child in another namespace, and one in its own. */
     const far = childOf("far", "archive");
     const near = childOf("near", "shop");
 
-    /** One beside it that it owns as an object of others. */
+    /** One in its namespace that it owns as an object of others. */
     const plain = childOf("plain", "shop", false);
     const children = [far, near, plain];
 
@@ -136,7 +136,7 @@ for (const former of FORMER_KINDS) {
       assert.deepEqual(touched, []);
     });
 
-    it("nobody takes it for gone", async () => {
+    it("no check takes it for gone", async () => {
       const { cluster, store, writer } = world();
       const notices: string[] = [];
       const orphans = new Orphans({

@@ -166,7 +166,7 @@ describe("an object needs a run", () => {
     assert.equal(needs().of(object, left(object, ["False", "HandlerFailed"]), woken), "retry");
   });
 
-  it("if somebody took away the finalizer for the order among its children", () => {
+  it("if a user took away the finalizer for the order among its children", () => {
     const children = [child(true, ["ConfigMap/shop/b"])];
     const memory = { children: childrenFingerprint(children, OPERATOR) };
     const held = seen("uid", { finalizers: ["order.argosy.dev/argosy.shop"] });

@@ -193,7 +193,7 @@ describe("news for an operator with objects of its own", () => {
     assert.deepEqual(seen.slice(2), ["uid"]);
   });
 
-  it("blame nobody who deletes an object and creates it again for the children of the deleted ones that go", () => {
+  it("report no contest when a user deletes and recreates an object, and the deleted one's children go", () => {
     const queue = new WorkQueue();
     const contests = newContests();
     const warned: string[] = [];

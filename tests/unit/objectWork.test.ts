@@ -110,7 +110,7 @@ describe("ObjectWork", () => {
   });
 
   for (const minutes of [0, 2]) {
-    it(`does not blame the handler where somebody else changes the child back each time, after ${minutes} minutes`, async () => {
+    it(`does not blame the handler where another client changes the child back each time, after ${minutes} minutes`, async () => {
       await rounds(40, () => {
         nowMs += minutes * 60_000;
         options.contests.children.changed("shop/other");

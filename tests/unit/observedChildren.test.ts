@@ -25,9 +25,9 @@ describe("observed children", () => {
   });
 
   /**
-   * Creates this many children. Somebody wrote a text of this length into each of them.
+   * Creates this many children. Another client wrote a text of this length into each of them.
    * @param more of their metadata
-   * @param owned how many characters our entry in their `managedFields` has besides
+   * @param owned how many characters our entry in their `managedFields` has in addition
    */
   function given(count: number, length: number, letter = "x", more: object = {}, owned = 0): void {
     const objects = Array.from({ length: count }, (_, index): KubernetesObject => {

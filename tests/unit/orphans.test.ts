@@ -134,8 +134,8 @@ describe("Orphans", () => {
 
   it("leaves a child that loses its owner's marks just before the deletion", async () => {
     const { metadata, ...content } = child("kept");
-    cluster.meanwhile = () => {
-      cluster.meanwhile = () => {};
+    cluster.beforeRequest = () => {
+      cluster.beforeRequest = () => {};
       cluster.put({ ...content, metadata: { ...metadata, ownerReferences: [], managedFields: [] } });
     };
     lead();
@@ -164,7 +164,7 @@ describe("Orphans", () => {
     cluster.remove("ConfigMap", object.metadata);
     store.sink(CONFIG_MAPS, undefined).remove(object);
     for (const read of ["get ConfigMap", "list Widget in shop"])
-      cluster.readRefusals.set(read, new Error("nobody should ask"));
+      cluster.readRefusals.set(read, new Error("nothing should be read"));
     lead();
     reported();
     orphans.look();
@@ -197,7 +197,7 @@ describe("Orphans", () => {
       "Widget shop/widget is gone, and its children could not be deleted",
     ],
     [
-      "nobody knows whether their owner is gone",
+      "it cannot be known whether their owner is gone",
       "list",
       "children of Widget shop/widget still exist, and Argosy cannot find out whether Widget shop/widget does",
     ],
@@ -243,7 +243,7 @@ describe("Orphans", () => {
       assert.deepEqual(notices, [
         "Widget shop/widget is gone, and children that no owner reference covers are left: 1. Its finalizer was removed before they were deleted, as with argosy.dev/skip-finalize, or a former leader created them too late. If they may not stay, delete them by hand: they have the label argosy.dev/owner-uid=widget-uid.",
       ]);
-      cluster.readRefusals.set("list Widget in shop", new Error("nobody should ask again"));
+      cluster.readRefusals.set("list Widget in shop", new Error("nothing should be read again"));
       orphans.look();
       orphans.discard();
       lead();
@@ -282,7 +282,7 @@ describe("Orphans", () => {
     );
   });
 
-  it("leaves a child that no owner reference covers if it is older than its owner's end, although nobody knew it then: the operator had no rights to it", async () => {
+  it("leaves a child without an owner reference if it is older than its owner's end, though unknown then: the operator had no rights to it", async () => {
     lead();
     reported();
     child("far", widget(), "archive", -6_000);
@@ -396,7 +396,7 @@ describe("Orphans", () => {
   });
 
   describe("when a look finds children whose owner no watch shows", () => {
-    it("delete them, though nobody reported that the owner went", async () => {
+    it("delete them, though no watch reported that the owner went", async () => {
       child("left");
       child("other's", there(widget({ name: "other", uid: "other-uid" })));
       lead();
@@ -425,7 +425,7 @@ describe("Orphans", () => {
 
     it("ask for no owner that a watch shows", async () => {
       child("alive", there(widget()));
-      cluster.readRefusals.set("list Widget in shop", new Error("nobody should ask"));
+      cluster.readRefusals.set("list Widget in shop", new Error("nothing should be read"));
       lead();
       orphans.look();
       assert.equal(clock.pending, 0);

@@ -86,7 +86,7 @@ describe("A child that the API server cannot write", () => {
   const apply = () => writer.apply(child(), scope());
 
   for (const error of [AWAY, UNASKED, UNAPPLIED, CUT])
-    it(`is nobody's fault at first, and told if that lasts while others are answered: ${error.message}`, async () => {
+    it(`is no failure at first, and is told if that lasts while others are answered: ${error.message}`, async () => {
       cluster.refusals.set(APPLY, error);
       const [first, second, third] = await tries(apply);
       for (const each of [first, second]) {
@@ -115,7 +115,7 @@ describe("A child that the API server cannot write", () => {
     await assert.rejects(writer.apply(child({ key: "2" }), scope()), (error) => isBusy(error));
   });
 
-  it("is nobody's fault as long as the API server does not answer for its owner either", async () => {
+  it("is no failure as long as the API server does not answer for its owner either", async () => {
     cluster.refusals.set(APPLY, AWAY);
     for (const problem of [AWAY, new ApiUnreachableError("GET", new Error("refused"))]) {
       look = () => {
@@ -125,7 +125,7 @@ describe("A child that the API server cannot write", () => {
     }
   });
 
-  it("is nobody's fault at first after the API server was away", async () => {
+  it("is no failure at first after the API server was away", async () => {
     cluster.refusals.set(APPLY, AWAY);
     look = () => {
       throw AWAY;
@@ -136,7 +136,7 @@ describe("A child that the API server cannot write", () => {
     await assert.rejects(apply(), (error) => isBusy(error));
   });
 
-  it("is nobody's fault at first after a request of it could not even be sent", async () => {
+  it("is no failure at first after a request for it could not even be sent", async () => {
     const unsent = new ApiUnreachableError(APPLY, new Error("no connection within 10 s"), false);
     const errors = [CUT, CUT, unsent, CUT];
     for (const [index, error] of errors.entries()) {
@@ -147,7 +147,7 @@ describe("A child that the API server cannot write", () => {
     assert.equal(looks, 0);
   });
 
-  it("is nobody's fault if its owner has gone meanwhile", async () => {
+  it("is no failure if its owner has gone between the tries", async () => {
     cluster.refusals.set(APPLY, AWAY);
     look = () => {
       throw new ObjectGoneError();
@@ -161,7 +161,7 @@ describe("A child that the API server cannot write", () => {
     new ApiError(401, { message: "Unauthorized" }, APPLY),
     new ApiError(302, { message: "HTTP 302" }, APPLY),
   ])
-    it(`is nobody's fault for two minutes if we may ask too much: ${error.message}`, async () => {
+    it(`is no failure for two minutes if our requests may be too many: ${error.message}`, async () => {
       cluster.refusals.set(APPLY, error);
       assert.ok((await tries(apply)).every(isBusy));
       assert.equal(looks, 0);
@@ -187,7 +187,7 @@ describe("A child that the API server cannot write", () => {
     assert.equal(looks, 0);
   });
 
-  it("is another one than a child of its name that was deleted although nobody was told", async () => {
+  it("is another one than a child of its name whose deletion was not answered", async () => {
     await apply();
     cluster.lost.set(DELETE, AWAY);
     const first = store.find(CONFIG_MAPS, there().metadata);

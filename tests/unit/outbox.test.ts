@@ -123,7 +123,7 @@ describe("Outbox", () => {
     });
   });
 
-  it("takes nothing between two terms: what a run of the ended term found out is for nobody", async () => {
+  it("takes nothing between two terms: no term wants what a run of the ended one found out", async () => {
     bench.outbox.discard();
     let isOver = false;
     const name = { namespace: "shop", name: "widget" };
@@ -216,7 +216,7 @@ describe("Outbox", () => {
     assert.equal(bench.outbox.names().length, 0);
   });
 
-  it("drops nothing if somebody else wrote the status at each try", async () => {
+  it("drops nothing if another client wrote the status at each try", async () => {
     bench.answer = fails(new ApiError(409, {}, "PATCH"));
     bench.put({ verdict: READY, events: [warning("x")] });
     await bench.clock.tick();

@@ -222,7 +222,7 @@ describe("provenOwner", () => {
       changed(near, { managedFields: [{ manager: MANAGER, operation: "Apply" }] }),
     ],
     [
-      "another owner's reference beside our entry",
+      "another owner's reference next to our entry",
       changed(near, {
         ownerReferences: [{ ...referenceTo("forged-uid"), controller: true }],
         labels: {},
@@ -231,10 +231,10 @@ describe("provenOwner", () => {
     ["a label elsewhere without the owner's name", changed(elsewhere, { annotations: {} })],
   ];
   for (const [what, object] of forged) {
-    it(`is nobody with ${what}`, () => assert.equal(ownerOf(object), undefined));
+    it(`is unproven with ${what}`, () => assert.equal(ownerOf(object), undefined));
   }
 
-  it("stays the one that we named if somebody adds a reference of their own", () => {
+  it("stays the one that we named if a user adds a reference of their own", () => {
     const more = [referenceTo("forged-uid"), ...(near.metadata.ownerReferences ?? [])];
     assert.deepStrictEqual(ownerOf(changed(near, { ownerReferences: more })), OWNER);
   });
@@ -264,7 +264,7 @@ describe("conflictWith", () => {
 
   const table: readonly (readonly [what: string, found: KubernetesObject, conflict: RegExp | undefined])[] = [
     ["what we applied for this owner", ours, undefined],
-    ["what we applied and somebody took the references from", having({ ownerReferences: [] }), undefined],
+    ["what we applied and a user took the references from", having({ ownerReferences: [] }), undefined],
     [
       "what another controller owns, offered or not",
       having({ ...adopt, ownerReferences: [controller] }, theirs),
@@ -275,14 +275,14 @@ describe("conflictWith", () => {
       having({ ownerReferences: [controller] }),
       /belongs to ReplicaSet.apps web/,
     ],
-    ["what somebody else made", theirs, /created by kubectl/],
+    ["what another client made", theirs, /created by kubectl/],
     [
-      "what somebody else made with our labels",
+      "what another client made with our labels",
       having({ labels: ours.metadata.labels ?? {} }, theirs),
       /created by kubectl/,
     ],
     [
-      "what somebody else made with a reference to this owner",
+      "what another client made with a reference to this owner",
       having({ ownerReferences: [{ ...referenceTo("widget-uid"), controller: true }] }, theirs),
       /created by kubectl/,
     ],
@@ -291,15 +291,15 @@ describe("conflictWith", () => {
       withEntry(ours, { fieldsV1: { "f:data": {} } }),
       new RegExp(`created by ${MANAGER}`),
     ],
-    ["what somebody else offers", having(adopt, theirs), undefined],
+    ["what another client offers", having(adopt, theirs), undefined],
     [
-      "what somebody else does not offer",
+      "what another client does not offer",
       having({ annotations: { [ADOPT_ANNOTATION]: "false" } }, theirs),
       /created by kubectl/,
     ],
-    ["what nobody is known to have made", observed("ConfigMap"), /managedFields do not say who created it/],
+    ["what no known client made", observed("ConfigMap"), /managedFields do not say who created it/],
     [
-      "what somebody else made and others report on",
+      "what another client made and others report on",
       having({ managedFields: [...(theirs.metadata.managedFields ?? []), reporter] }, theirs),
       /created by kubectl$/,
     ],

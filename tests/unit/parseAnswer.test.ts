@@ -229,7 +229,7 @@ describe("parseAnswer", () => {
     assert.ok("state" in parseAnswer(readAnswerLine(line).answer, "reconcile"));
   });
 
-  it("quotes no value of a Secret in a line that is no answer, since nobody has learnt it", () => {
+  it("quotes no value of a Secret in a line that is no answer, since the scrubber has not learnt it", () => {
     const kind = { apiVersion: "v1", kind: "Secret" };
     const lines = [
       JSON.stringify({ children: [{ apiVersion: "v1", data: { a: "aHVudGVy" }, kind: "Secret" }] }),
@@ -412,7 +412,7 @@ describe("parseAnswer", () => {
       /"conditions\[0\]\.severity"; the keys/,
     ],
     [
-      "more conditions than anybody reads",
+      "more conditions than a user reads",
       { children: [], conditions: Array.from({ length: 17 }, (_, at) => ({ ...CONDITION, type: `T${at}` })) },
       /"conditions" has 17 entries, more than the 16/,
     ],
@@ -441,7 +441,7 @@ describe("parseAnswer", () => {
       "finalize",
     ],
     [
-      "conditions beside an error",
+      "conditions next to an error",
       { error: { message: "x" }, conditions: [CONDITION] },
       /unknown key "conditions"/,
     ],
@@ -450,7 +450,7 @@ describe("parseAnswer", () => {
     ["a wait that is a text", { children: [], requeueAfterSeconds: "30" }, /number of seconds/],
     ["an error without a message", { error: {} }, /"error\.message" must be a non-empty string/],
     ["an error that is a text", { error: "broken" }, /"error" must be an object/],
-    ["an error beside children", { error: { message: "x" }, children: [] }, /unknown key "children"/],
+    ["an error next to children", { error: { message: "x" }, children: [] }, /unknown key "children"/],
     ["a permanent that is a text", { error: { message: "x", permanent: "no" } }, /true or false/],
     ["children in answer to finalize", { children: [] }, /unknown key "children"/, "finalize"],
     ["no word on whether it is finalized", {}, /"finalized" must be true or false/, "finalize"],

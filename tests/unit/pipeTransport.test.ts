@@ -222,7 +222,7 @@ function behaves(shell: Shell): void {
     });
   });
 
-  it("asks nobody who has closed its input before we knew that it runs", async () => {
+  it("asks no process that closed its input before we knew that it runs", async () => {
     bench.runsScript("true");
     const folder = temporaryFolder();
     spawnSync("mkfifo", ["1.in", "1.out", "1.err"], { cwd: folder });

@@ -35,7 +35,7 @@ describe("parseHint", () => {
   const parse = (hint: unknown, operator: Parameters<typeof parseHint>[1] = widgets) =>
     parseHint(JSON.stringify(hint), operator);
 
-  it("gives the names, whatever else is beside them", () => {
+  it("gives the names, whatever else the hint has", () => {
     const hint = { namespace: "shop", name: "one.two-3", kind: "x" };
     assert.deepEqual(parse(hint), { namespace: "shop", name: "one.two-3" });
   });
@@ -223,7 +223,7 @@ describe("the hint server", () => {
     assert.deepEqual(results, ["queued"]);
   });
 
-  it("ends although somebody sends his hint slowly", async () => {
+  it("ends although a client sends its hint slowly", async () => {
     const socket = connect(server.port, "127.0.0.1");
     socket.on("error", () => {});
     socket.write("POST /hints HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{");

@@ -43,7 +43,13 @@ describe("whyNotReady", () => {
       { replicas: 0 },
       undefined,
     ],
-    ["a Deployment that nobody has seen", "Deployment", undefined, TWO, "has 0 of 2 replicas ready"],
+    [
+      "a Deployment that no controller has observed",
+      "Deployment",
+      undefined,
+      TWO,
+      "has 0 of 2 replicas ready",
+    ],
     [
       "a Deployment of which nothing is there yet",
       "Deployment",
@@ -73,7 +79,7 @@ describe("whyNotReady", () => {
       "has 0 of 2 replicas ready",
     ],
     [
-      "a Deployment without replicas that nobody has seen",
+      "a Deployment without replicas that no controller has observed",
       "Deployment",
       {},
       { replicas: 0 },
@@ -108,7 +114,7 @@ describe("whyNotReady", () => {
       "has 0 of 1 replicas updated",
     ],
     [
-      "a StatefulSet that updates what somebody deletes",
+      "a StatefulSet that updates what a user deletes",
       "StatefulSet",
       { ...UP, updatedReplicas: 0 },
       { ...TWO, updateStrategy: { type: "OnDelete" } },
@@ -172,7 +178,7 @@ describe("whyNotReady", () => {
       {},
       "has 0 of 2 replicas ready",
     ],
-    ["a DaemonSet that nobody has seen", "DaemonSet", {}, {}, "is not observed yet"],
+    ["a DaemonSet that no controller has observed", "DaemonSet", {}, {}, "is not observed yet"],
     ["a Job that runs", "Job", { active: 1 }, {}, "is running"],
     ["a Job that is suspended", "Job", { conditions: [condition("Suspended")] }, {}, "is running"],
     ["a Job that is complete", "Job", { conditions: [condition("Complete")] }, {}, undefined],

@@ -54,7 +54,7 @@ describe("Reconciler", () => {
     assert.equal(world.cluster.classes.get("apply ConfigMap settings"), "later");
   });
 
-  it("masks the Secrets of its runs in what a handler writes beside them", async () => {
+  it("masks its runs' Secrets in what a handler writes outside of a run", async () => {
     world.given();
     const secret = observed("Secret", { data: { password: btoa("correct-horse") } });
     await world.reconcile({ used: async () => ({ used: {}, warnings: [], secrets: [secret] }) });
@@ -238,14 +238,14 @@ describe("Reconciler", () => {
 
     for (const isShown of [false, true])
       it(`is not ready if the object itself is gone then, ${isShown ? "and tries again while its watch still shows it" : "and does nothing more"}`, async () => {
-        world.meanwhile = () => world.cluster.remove("Widget", widget().metadata);
+        world.whileAsking = () => world.cluster.remove("Widget", widget().metadata);
         [isFollowed, world.isShown] = [true, isShown];
         const { report, again } = await reconcile();
         assert.deepEqual([again.kind, left()], [isShown ? "again" : "done", true]);
         assert.equal(report.skipped, isShown ? "changed meanwhile" : "gone");
       });
 
-    it("does without it while nobody follows it, and deletes it as soon as somebody does", async () => {
+    it("does without it while no watch follows it, and deletes it as soon as one does", async () => {
       isFollowed = false;
       world.cluster.readRefusals.set("get ConfigMap", new ApiError(403, {}, "GET"));
       const { report } = await reconcile();
@@ -312,12 +312,12 @@ describe("Reconciler", () => {
     );
   });
 
-  it("is done if a child that goes is written by somebody else all the time", async () => {
+  it("is done if another client writes a child that goes all the time", async () => {
     world.given();
     world.answer = { children: [configMap(), configMap({ name: "hot" })] };
     await world.reconcile();
     world.answer = { children: [configMap()] };
-    world.cluster.meanwhile = () =>
+    world.cluster.beforeRequest = () =>
       world.cluster.put(
         world.cluster.find("ConfigMap", { namespace: "shop", name: "hot" }) as KubernetesObject,
       );
@@ -352,7 +352,7 @@ describe("Reconciler", () => {
 
   it("writes nothing for an object that goes while the handler is asked", async () => {
     world.given();
-    world.meanwhile = () => {
+    world.whileAsking = () => {
       world.isGoing = true;
     };
     const { report, verdict, again } = await world.reconcile();
@@ -363,7 +363,7 @@ describe("Reconciler", () => {
 
   it("writes nothing after the end of the term", async () => {
     world.given();
-    world.meanwhile = () => {
+    world.whileAsking = () => {
       world.isLeading = false;
     };
     const { report, verdict } = await world.reconcile();
@@ -398,7 +398,7 @@ describe("Reconciler", () => {
         status: { phase: "odd" },
       };
       let refusals = 1;
-      world.cluster.meanwhile = (step) => {
+      world.cluster.beforeRequest = (step) => {
         if (step === "status" && refusals-- > 0)
           throw new ApiError(code, { kind: "Status", message }, "PATCH");
       };
@@ -447,7 +447,7 @@ describe("Reconciler", () => {
     assert.deepEqual([verdict?.kind, written.length], ["failed", 1]);
   });
 
-  it("reads an object again if nobody knows whether it remembers the part of an answer that was applied", async () => {
+  it("reads an object again if it may not remember the part of an answer that was applied", async () => {
     world.given();
     world.answer = { children: [configMap(), configMap({ name: "bad" })] };
     world.cluster.refusals.set("apply ConfigMap bad", new ApiError(422, {}, "PATCH"));
@@ -529,7 +529,7 @@ describe("Reconciler", () => {
       assert.equal((await world.reconcile({ childResources: [] })).report.failure?.reason, "KindMissing");
     });
 
-    it("is nobody's failure as long as the API server does not answer for the object either", async () => {
+    it("is no failure as long as the API server does not answer for the object either", async () => {
       world.given();
       world.cluster.readRefusals.set("get Widget", BUSY);
       const { report, verdict } = await world.reconcile(unknown);

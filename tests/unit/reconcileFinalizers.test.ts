@@ -72,7 +72,7 @@ describe("Reconciler", () => {
       assert.equal(namespaces(), undefined);
     });
 
-    it("stays while children may be left in a namespace that is no longer listed, unless nobody is to wait", async () => {
+    it("stays while children may be left in a namespace that is no longer listed, unless the object has argosy.dev/skip-finalize", async () => {
       const narrow = { operator: operator({ namespaces: ["shop"] }) };
       const argosy = { uid: "widget-uid", kinds: ["v1/ConfigMap"], namespaces: ["elsewhere"] };
       const gone = { deletionTimestamp: DELETED, finalizers: [ELSEWHERE] };
@@ -142,14 +142,14 @@ describe("Reconciler", () => {
     it("that cannot be put there since the object is gone ends the run: the handler is not asked", async () => {
       world.given();
       world.cluster.refusals.set(`apply finalizers ${FINALIZER}`, new ApiError(422, {}, "PATCH"));
-      world.cluster.meanwhile = () => world.given({ deletionTimestamp: DELETED });
+      world.cluster.beforeRequest = () => world.given({ deletionTimestamp: DELETED });
       const { report, verdict } = await world.reconcile(finalizing);
       assert.deepEqual(world.questions, []);
       assert.deepEqual([report.skipped, verdict], ["gone", undefined]);
     });
   });
 
-  it("asks no handler to finalize with a part of the children, unless nobody is to be asked", async () => {
+  it("asks no handler to finalize with a part of the children, and goes on with argosy.dev/skip-finalize", async () => {
     world.given({ finalizers: [FINALIZER], deletionTimestamp: DELETED });
     const whyNot = (event: string) => (event === "finalize" ? new StillListingError("Secret") : undefined);
     const { report } = await world.reconcile({ ...finalizing, whyNot });

@@ -42,7 +42,7 @@ describe("Reconciler, of an object for which the API server does not answer ever
       assert.equal((await world.reconcile(options)).report.skipped, "API server away");
     });
 
-  it("says nothing of an object that has gone meanwhile, as the watch says", async () => {
+  it("says nothing of an object that has gone by then, as the watch says", async () => {
     let now = 0;
     const options = { outages: new Outages("ApiError", () => now) };
     world.given();
@@ -50,7 +50,7 @@ describe("Reconciler, of an object for which the API server does not answer ever
     const skipped = [];
     for (now of [0, 10_000, 30_000]) {
       if (now === 30_000)
-        world.cluster.meanwhile = (step) => {
+        world.cluster.beforeRequest = (step) => {
           if (step === "status") world.isGoing = true;
         };
       skipped.push((await world.reconcile(options)).report.skipped);
@@ -117,14 +117,14 @@ describe("Reconciler, of an object for which the API server does not answer ever
 
   for (const [what, between] of [
     [
-      "it was reconciled meanwhile",
+      "it was reconciled between the failures",
       async (options: object) => {
         world.cluster.refusals.clear();
         await world.reconcile(options);
       },
     ],
     [
-      "it was gone meanwhile",
+      "it was gone between the failures",
       async () => world.reconciling.forgetObject({ namespace: "shop", name: "widget" }),
     ],
   ] as const)

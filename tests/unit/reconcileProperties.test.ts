@@ -44,7 +44,7 @@ const events = fc.array(
     { weight: 2, arbitrary: fc.record({ what: fc.constant("answer" as const), children }) },
     { weight: 3, arbitrary: fc.record({ what: fc.constant("run" as const), fates }) },
     { weight: 1, arbitrary: fc.record({ what: fc.constant("the watches report" as const) }) },
-    { weight: 1, arbitrary: fc.record({ what: fc.constant("somebody deletes a child" as const), ...place }) },
+    { weight: 1, arbitrary: fc.record({ what: fc.constant("a user deletes a child" as const), ...place }) },
     { weight: 1, arbitrary: fc.record({ what: fc.constant("another object of its name" as const) }) },
     { weight: 1, arbitrary: fc.record({ what: fc.constant("restart" as const), isRenamed: fc.boolean() }) },
   ),
@@ -70,7 +70,7 @@ const GONE_TOO_SOON: typeof RENAMED = [
   { what: "run", fates: ["done", "done", "lost"] },
   { what: "run", fates: ["lost"] },
   { what: "run", fates: [] },
-  { what: "somebody deletes a child", where: "global", letter: "c" },
+  { what: "a user deletes a child", where: "global", letter: "c" },
 ];
 
 function nameOf({ where, letter }: Pick<Answered, "where" | "letter">): string {
@@ -218,7 +218,7 @@ class WholeWorld extends ReconcileWorld {
         assert.deepEqual(writers, [fieldManagerOf(this.operator)]);
       }
     }
-    // Somebody has deleted the others. They are not created again.
+    // A user has deleted the others. They are not created again.
     for (const [name, { where, isOnce }] of wanted)
       assert.ok(isOnce || where === "global" || waiting.has(name), `${name} is missing`);
     for (const finalizer of this.object()?.metadata.finalizers ?? [])

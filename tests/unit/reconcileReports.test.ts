@@ -52,7 +52,7 @@ describe("Reconciler", () => {
     const loaded = { type: "DataReady", status: "True", reason: "Loaded", message: "3 tables" };
     const own = () => conditionsIn(world.status()).filter(({ type }) => type === "DataReady");
 
-    it("stands beside the engine's conditions, and goes when it is not answered any more", async () => {
+    it("stands next to the engine's conditions, and goes when it is no longer answered", async () => {
       world.given();
       world.answer = { children: [], conditions: [loaded] };
       await world.reconcile();
@@ -105,7 +105,7 @@ describe("Reconciler", () => {
       "if its object is gone when its status is written": [new ObjectGoneError(), () => {}],
     };
     for (const [when, [error, end]] of Object.entries(ends)) {
-      it(`is forgotten ${when}: nobody would ask about that object again`, async () => {
+      it(`is forgotten ${when}: no run would ask about that object again`, async () => {
         world.given();
         world.answer = { children: [], events: [backedUp] };
         world.cluster.lost.set("status", error);

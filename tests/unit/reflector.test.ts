@@ -127,7 +127,7 @@ describe("Reflector", () => {
     sendEvent(first.response, "BOOKMARK", item("", "150"));
     first.response.write('{"type":"ADDED","obj');
     await pause(50);
-    // A process that was not given a core meanwhile looks at its timers before it reads.
+    // A process that was not given a core during the pause looks at its timers before it reads.
     for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
     bench.api.cut();
     bench.pages = [{ items: [item("a", "140")], resourceVersion: "160" }];
@@ -190,7 +190,7 @@ describe("Reflector", () => {
     assert.deepStrictEqual(bench.told, []);
   });
 
-  it("leaves out an object that its sink cannot take, says so, and takes in the others", async () => {
+  it("leaves out an object that its sink refuses, says so, and stores the others", async () => {
     const sink = {
       listing() {},
       listed: () => void bench.told.push("listed"),

@@ -40,7 +40,7 @@ describe("Reflector, when lists or watches fail", () => {
         [bench.synced, bench.reflector?.isSynced, bench.reflector?.problem],
         [1, true, undefined],
       );
-      assert.ok(bench.interruptions.length >= 2, "nobody is told");
+      assert.ok(bench.interruptions.length >= 2, "no interruption is told");
       await pause(2_500 - (performance.now() - from));
       // 8 and more without a growing pause between them, on a machine with nothing else to do.
       assert.ok(

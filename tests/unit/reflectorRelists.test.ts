@@ -34,7 +34,7 @@ describe("Reflector, when it must list again", () => {
     assert.equal((await bench.watch(1)).call.query.get("resourceVersion"), "9");
   });
 
-  it("lists again after a restore of etcd even if a list fails, and the server passes our version meanwhile", async () => {
+  it("lists again after a restore of etcd even if a list fails and the server passes our version before the next", async () => {
     bench.pages = [
       { items: [item("a", "70")], resourceVersion: "70" },
       // The second one and the fourth ask for the version alone, if there is a fourth.

@@ -135,7 +135,7 @@ describe("Replay", () => {
     );
   });
 
-  it("answers into the newer version where the set has changed meanwhile, without reconciling again", async () => {
+  it("answers into the newer version if the set has changed since it was read, without reconciling again", async () => {
     refusals = [409, 409];
     replay.start();
     await eventually(() => assert.ok(patches().length === 3, "answered"));
@@ -167,7 +167,7 @@ describe("Replay", () => {
     await eventually(() => assert.ok(patches().length === 1, "answered"));
   });
 
-  it("leaves the answer to the next leader where the lease is lost meanwhile", async () => {
+  it("leaves the answer to the next leader if the lease is lost before the answer", async () => {
     outcome = () => {
       throw new NotLeadingError();
     };
@@ -177,7 +177,7 @@ describe("Replay", () => {
     assert.deepStrictEqual([patches().length, notices], [0, []]);
   });
 
-  it("leaves a trial to the next leader if the lease is lost meanwhile, and answers why any other one failed", async () => {
+  it("leaves a trial to the next leader if the lease is lost during it, and answers why any other one failed", async () => {
     parameters = [{ name: "object", value: "{}" }];
     const errors = [new NotLeadingError(), new ReconcileFailure("HandlerError", "no plan")];
     tried = () => Promise.reject(errors.shift());

@@ -131,7 +131,7 @@ describe("a staged roll-out", () => {
     assert.equal(firstOf(uids, 100).length, 300);
   });
 
-  it("halts after so many failures of objects that were Ready, and asks about no other", () => {
+  it("halts after three failures of objects that were Ready, and asks about no other", () => {
     const scene = new Scene(objectsOf(1000));
     scene.begin("one");
     const bad = scene.objects.filter((object) => scene.look(object, READY)).slice(0, 3);
@@ -175,7 +175,7 @@ describe("a staged roll-out", () => {
     }
   });
 
-  it("halts at the end of the pause if all of the first have failed, whatever users have changed meanwhile", () => {
+  it("halts at the end of the pause if all of the first have failed, whatever users have changed in the pause", () => {
     const scene = new Scene(objectsOf(20));
     scene.begin("one");
     scene.lookAtAll(() => FAILED);
@@ -323,7 +323,7 @@ describe("a staged roll-out", () => {
     assert.ok(empty.rollout.isDone);
   });
 
-  it("begins again if somebody has changed, removed or invented what the Lease says", () => {
+  it("begins again if a user has changed, removed or invented what the Lease says", () => {
     const forge = (text: string): (string | undefined)[] => [
       undefined,
       "",
@@ -362,7 +362,7 @@ describe("a staged roll-out", () => {
     const halted = scene.rollout.text;
     for (const text of [rolloutText({ program: "one", stage: "first", since, accepted: true }), halted])
       assert.ok(!scene.rollout.heed(text));
-    // Even a stage that somebody writes there with the right sum is not taken.
+    // Even a stage that a user writes there with the right sum is not taken.
     assert.ok(scene.rollout.heed(texts[1]));
     scene.lookAtAll();
     assert.equal(scene.asked.size, 5);

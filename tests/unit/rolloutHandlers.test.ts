@@ -234,7 +234,7 @@ describe("a staged roll-out of a bad handler", () => {
     );
     const events = await world.steady(world.ground.objects.list(EVENTS, "shop"));
     assert.ok(events.some(({ reason }) => reason === "RolloutHalted"));
-    // Nobody skips a stage by hand.
+    // No user skips a stage by hand.
     for (const text of ["", "x", rolloutText({ ...halted, stage: "done", halted: undefined })]) {
       await edit({ "argosy.dev/rollout": text });
       await passed();

@@ -88,7 +88,7 @@ describe("a staged roll-out that others disturb", () => {
       world.start();
       await world.steady(world.ground.wait(50_000));
       const lease = await world.steady(world.ground.objects.find(LEASE));
-      assert.equal(lease?.metadata.annotations?.["argosy.dev/asked-by"], "", "nobody was asked yet");
+      assert.equal(lease?.metadata.annotations?.["argosy.dev/asked-by"], "", "no object was asked about yet");
       world.https.intermediary = {};
       await world.steady(world.ground.wait(30_000));
       assert.equal(asked().size, FIRST, world.notices.join("\n"));

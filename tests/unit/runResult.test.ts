@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { triedAnswer } from "../../runtime/programs/workflows/runResult";
 
-/** How many bytes of etcd a text takes in an object of a CRD: Go escapes more than JavaScript does. */
+/** How many bytes of etcd a text needs in an object of a CRD: Go escapes more than JavaScript does. */
 function storedBytes(text: string): number {
   const escapedByGo = text.match(/[<>&\u2028\u2029]/g)?.length ?? 0;
   return Buffer.byteLength(JSON.stringify(text)) + 5 * escapedByGo;

@@ -34,7 +34,7 @@ describe("Scrubber", () => {
         fc.pre(value.trim().length >= 6);
         const scrubber = new Scrubber();
         scrubber.learn([secret(value)]);
-        // A value may overlap with what stands beside it.
+        // A value may overlap with what stands next to it.
         const text = scrubber.text(`${before} ${value} ${after} ${base64(value)}`);
         assert.ok(!text.includes(value) && !text.includes(base64(value)), text);
       }),
@@ -142,7 +142,7 @@ describe("Scrubber", () => {
     assert.equal(scrubber.text("first-value second-value"), "*** second-value");
   });
 
-  it("knows what a run was given until the run has ended, however much others are given meanwhile", () => {
+  it("knows what a run was given until the run has ended, however many other values it learns by then", () => {
     const scrubber = new Scrubber(1_000);
     const outcome = outcomeOf("first-value");
     scrubber.learn([secret("first-value"), secret("second-value")], "run");

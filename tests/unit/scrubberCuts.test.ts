@@ -6,7 +6,7 @@ import { Scrubber } from "../../runtime/secrets/scrubber";
 import { failureOf } from "./support/failures";
 import { question, shellHandler } from "./support/handlers";
 
-/** So many characters of a value in a row are a leak. */
+/** How many characters of a value in a row are a leak. */
 const LEAK = 20;
 
 function secretOf(value: string): KubernetesObject {

@@ -7,7 +7,7 @@ const [FIRST, SECOND] = ["2026-11-21T10:00:00Z", "2026-11-21T10:00:02Z"];
 const SPEC: LeaseSpec = { holderIdentity: "a", renewTime: "2026-11-21T10:00:00.000000Z" };
 const RENEWED: LeaseSpec = { ...SPEC, renewTime: "2026-11-21T10:00:02.000000Z" };
 
-/** The entry of somebody who wrote the specification, or an annotation. */
+/** The entry of a manager that wrote the specification, or an annotation. */
 function entry(manager: string, field: "f:spec" | "f:metadata", time: string): ManagedFieldsEntry {
   const content = field === "f:spec" ? { "f:renewTime": {} } : { "f:annotations": { "f:turn": {} } };
   return { manager, operation: "Update", time, fieldsV1: { [field]: content } };
@@ -38,11 +38,13 @@ describe("a sign of life of a Lease's holder", () => {
 
   const signs: Record<string, Lease | undefined> = {
     "is a renewal": lease("2", [entry("argosy", "f:spec", SECOND), toggled(FIRST)], RENEWED),
-    "is a renewal beside a change of an annotation": lease("2", [holder], RENEWED, "1"),
+    "is a renewal next to a change of an annotation": lease("2", [holder], RENEWED, "1"),
     "is a renewal that another one has undone": lease("3", [holder, entry("kubectl-edit", "f:spec", SECOND)]),
     "is a renewal that one of the same name has undone": lease("3", [entry("argosy", "f:spec", SECOND)]),
     "may be whatever was written if it is not known who wrote the specification": lease("2", undefined),
-    "may be whatever was written if nobody owns a part of the specification": lease("2", [toggled(SECOND)]),
+    "may be whatever was written if no manager owns a part of the specification": lease("2", [
+      toggled(SECOND),
+    ]),
     "is a Lease that is gone": undefined,
   };
   for (const [what, after] of Object.entries(signs))

@@ -94,7 +94,7 @@ describe("StatusWriter", () => {
     assert.deepEqual([sent.length, conditions()], [0, []]);
   });
 
-  describe("if others write the object meanwhile:", () => {
+  describe("if others write the object before our write:", () => {
     it("a verdict is not written that is over by then", async () => {
       othersWrite(1);
       const { verdict: said } = verdict(READY);
@@ -102,7 +102,7 @@ describe("StatusWriter", () => {
       assert.deepEqual([sent.length, conditions()], [1, []]);
     });
 
-    /** How many of our writes meet a write of somebody else just before. */
+    /** Before how many of our writes another client writes. */
     function othersWrite(times: number): void {
       const { apply } = client;
       client.apply = async (resource, manifest, options) => {
@@ -171,7 +171,7 @@ describe("StatusWriter", () => {
     assert.deepEqual(Object.keys(status()).sort(), ["a", "argosy", "conditions", "observedGeneration"]);
   });
 
-  it("writes nothing that is there already, beside whatever others have written", async () => {
+  it("writes nothing that exists already, whatever others have written next to it", async () => {
     const change = { fields: { replicas: 1, nested: { a: [1] } }, memory: { kinds: [] }, ...verdict(READY) };
     await write(change);
     others({ theirs: 1 }, [condition("Theirs")]);
@@ -298,7 +298,7 @@ describe("StatusWriter", () => {
     assert.deepEqual(applied["parts"], { doors: 4 });
   });
 
-  it("lets the handler have conditions of its own beside ours, and keeps them as long as nothing is said of them", async () => {
+  it("lets the handler have conditions of its own next to ours, and keeps them as long as nothing is said of them", async () => {
     await write({ fields: {}, ...own("Mine") });
     assert.deepEqual(conditions(), ["Mine=True Because"]);
     await write({ fields: {}, ...own("Mine"), ...verdict(PROGRESSING) });
@@ -327,11 +327,11 @@ describe("StatusWriter", () => {
       assert.equal(await writer.write(client, object, change), object);
     });
 
-    it("writes a list without keys as a whole: the handler's conditions stay beside a verdict that is written alone", async () => {
+    it("writes a list without keys as a whole: the handler's conditions stay next to a verdict that is written alone", async () => {
       writing({ type: "array", items: { type: "object", properties: named } });
       others({}, [condition("Former")]);
       await write({ fields: {}, ...own("Mine"), ...verdict(READY) });
-      // Somebody has written the list, and it is not ours any more.
+      // Another client has written the list, and it is not ours any more.
       object.metadata.managedFields = [];
       await write(verdict(PROGRESSING));
       const applied = conditionsIn(sent.at(-1)?.manifest["status"]).map(({ type }) => type);

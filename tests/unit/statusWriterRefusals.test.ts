@@ -76,7 +76,7 @@ describe("StatusWriter, if the API server refuses", () => {
     assert.match(failure.message, /\.spec\.size: expected numeric/);
   });
 
-  it("an API server that is busy or out of reach is nobody's failure, and neither is a right that is missing", async () => {
+  it("an API server that is busy or out of reach is no failure, and neither is a missing right", async () => {
     const message = 'widgets "widget" is forbidden: User "x" cannot patch resource "widgets/status"';
     for (const error of [new ApiError(429, {}, "PATCH"), new ApiError(403, { message }, "PATCH")]) {
       refusal = error;

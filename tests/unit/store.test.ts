@@ -94,7 +94,7 @@ describe("Store", () => {
     assert.equal(await read(), later);
   });
 
-  it("takes in what is listed, watched and answered, and says how it came", () => {
+  it("stores what is listed, watched and answered, and says how it came", () => {
     const sink = list(2, [item("a", 1)]);
     sink.set(item("b", 3), false);
     store.set(CONFIG_MAPS, item("a", 4, "x"), "handled");
@@ -179,7 +179,7 @@ describe("Store", () => {
     );
   });
 
-  it("takes in older versions, and forgets later ones, if the API server itself went back", () => {
+  it("stores older versions, and forgets later ones, if the API server itself went back", () => {
     const sink = list(50, [item("a", 40, "new"), item("lost", 45)]);
     list(20, [item("a", 10, "old")], true, sink);
     assert.equal(find("a")?.resourceVersion, "10");
@@ -189,7 +189,7 @@ describe("Store", () => {
     assert.equal(find("a")?.resourceVersion, "21");
   });
 
-  it("takes in an older version from a later list, if the API server went back and was written since", () => {
+  it("stores an older version from a later list, if the API server went back and was written since", () => {
     const sink = list(50, [item("a", 40, "new")]);
     store.set(CONFIG_MAPS, item("ours", 53), "handled");
     // Restored at 30. Since then it was written so often that its versions are as high as before.
@@ -206,7 +206,7 @@ describe("Store", () => {
     assert.equal(find("ours")?.resourceVersion, "20");
   });
 
-  it("takes in other content under the same version if a list has it, and not if a late event has", () => {
+  it("stores other content under the same version if a list has it, and not if a late event has", () => {
     const sink = list(5, [item("a", 1, "x")]);
     sink.set(item("a", 1, "y"), false);
     store.set(CONFIG_MAPS, item("a", 1, "y"), "handled");
@@ -227,7 +227,7 @@ describe("Store", () => {
   it("keeps our own write if the watch reports late that the object had left its selection before", () => {
     const sink = list(5, [item("a", 1)]);
     store.set(CONFIG_MAPS, item("a", 8, "ours"), "handled");
-    // Somebody took its label away at version 7, and our write put the label back.
+    // Another client took its label away at version 7, and our write put the label back.
     sink.remove(item("a", 7));
     assert.equal(find("a")?.resourceVersion, "8");
     assert.deepEqual(
@@ -246,7 +246,7 @@ describe("Store", () => {
     assert.equal(changes.at(-1)?.after, undefined);
   });
 
-  it("remembers which version a watch or a list told of, beside our own writes", () => {
+  it("remembers which version a watch or a list told of, apart from our own writes", () => {
     const sink = list(5, [item("a", 1)]);
     store.set(CONFIG_MAPS, item("a", 7), "handled");
     assert.deepEqual([find("a")?.resourceVersion, find("a")?.observedVersion], ["7", "1"]);
@@ -303,7 +303,7 @@ describe("Store", () => {
       }
     });
 
-    it("keeps what was asked for after the object was outdated, though an earlier request is answered meanwhile", async () => {
+    it("keeps the answer to a read that began after the object was outdated, though an earlier read was still open", async () => {
       const stored = invalidated();
       const earlier = overtaken(stored);
       const later = store.read(stored);
@@ -313,7 +313,7 @@ describe("Store", () => {
       assert.deepEqual(got, ["a", "a"]);
     });
 
-    it("gives nobody an object that was outdated while it was read, not even those who are told of it", async () => {
+    it("gives no reader an object that was outdated while it was read, not even those who are told of it", async () => {
       const told: Promise<KubernetesObject | undefined>[] = [];
       store = make(undefined, false, ({ source, after }) => {
         if (source === "answer" && after) told.push(store.read(after));

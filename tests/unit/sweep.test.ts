@@ -94,7 +94,7 @@ describe("Sweep", () => {
       assert.match(left.get("v1/Secret")?.message ?? "", message);
     };
 
-    it("deletes the object's children, and those of nobody else", async () => {
+    it("deletes the object's children, and no others", async () => {
       applied("ours", { kind: "Secret" });
       applied("other's", { kind: "Secret", of: widget({ name: "other", uid: "other-uid" }) });
       applied("forged", { kind: "Secret", manager: "somebody" });
@@ -130,7 +130,7 @@ describe("Sweep", () => {
       assert.deepEqual(given, ["ours"]);
     });
 
-    it("takes in nothing of other objects, also if somebody gave one of their children the object's label", async () => {
+    it("stores no children of other objects, even if a user gave one of them the object's label", async () => {
       const { metadata, ...secret } = applied("other's", {
         kind: "Secret",
         of: widget({ name: "other", uid: "other-uid" }),
@@ -285,7 +285,7 @@ describe("Sweep", () => {
       ["the label with its owner's uid", [OWNER_UID_LABEL], []],
       ["the annotation with its owner's name", [], [OWNER_ANNOTATION]],
     ] as const) {
-      it(`deletes a child that has lost ${what}, also if somebody writes it meanwhile`, async () => {
+      it(`deletes a child that has lost ${what}, even if another client writes it before the deletion`, async () => {
         const { metadata, ...content } = applied("far", { namespace: "elsewhere" });
         const without = (map: Record<string, string> = {}, keys: readonly string[]) =>
           Object.fromEntries(Object.entries(map).filter(([key]) => !keys.includes(key)));
@@ -297,8 +297,8 @@ describe("Sweep", () => {
         const { managedFields: _, ...applies } = stripped;
         const managedFields = [entryOf({ ...content, metadata: applies } as Manifest, MANAGER)];
         cluster.put({ ...content, metadata: { ...stripped, managedFields } });
-        cluster.meanwhile = () => {
-          cluster.meanwhile = () => {};
+        cluster.beforeRequest = () => {
+          cluster.beforeRequest = () => {};
           cluster.put(cluster.find("ConfigMap", { namespace: "elsewhere", name: "far" }) as KubernetesObject);
         };
         assert.equal((await run()).length, 1);
@@ -327,7 +327,7 @@ describe("Sweep", () => {
       assert.deepEqual(there(), ["far"]);
     });
 
-    it("deletes no copy of a child beside the object, which a backup has restored into another namespace", async () => {
+    it("deletes no copy of a child in the object's namespace that a backup has restored into another one", async () => {
       // With its managedFields, and without its owner references.
       const { metadata, ...content } = applied("near");
       const { ownerReferences: _, ...restored } = metadata;
@@ -436,9 +436,9 @@ describe("Sweep", () => {
       assert.deepEqual([changes.map(({ name }) => name), there()], [["a", "c"], ["b"]]);
     });
 
-    it("fails if somebody writes such a child all the time: it would be left for ever", async () => {
+    it("fails if another client writes such a child all the time: it would be left for ever", async () => {
       applied("far", { namespace: "elsewhere" });
-      cluster.meanwhile = () =>
+      cluster.beforeRequest = () =>
         cluster.put(cluster.find("ConfigMap", { namespace: "elsewhere", name: "far" }) as KubernetesObject);
       await assert.rejects(run(), (error: ApiError) => error.code === 409);
       assert.deepEqual(there(), ["far"]);

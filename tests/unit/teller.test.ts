@@ -84,7 +84,7 @@ describe("Teller", () => {
     assert.deepEqual(written, ["record run-1", "status run-1", "Warning HandlerError run-1"]);
   });
 
-  it("writes a handler's own Event beside a record, with the record's name", async () => {
+  it("writes a handler's own Event next to a record, with the record's name", async () => {
     await tell(message({ records: [SUCCESS], events: [HANDLERS, NORMAL] }));
     assert.deepEqual(written.slice(-1), ["Normal BackedUp run-1"]);
   });

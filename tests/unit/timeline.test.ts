@@ -51,7 +51,7 @@ describe("the timeline of a run", () => {
   });
 });
 
-describe("when somebody else wrote an object", () => {
+describe("when another client wrote an object", () => {
   const entry = (manager: string, time: string, more: object = {}) => ({ manager, time, ...more });
   const at = (time: string) => Date.parse(time);
 
@@ -73,7 +73,7 @@ describe("when somebody else wrote an object", () => {
     assert.equal(lastWriteOf(widget({ deletionTimestamp })), at(deletionTimestamp));
   });
 
-  it("is unknown where nothing says it, or somebody wrote nonsense there", () => {
+  it("is unknown where nothing says it, or a client wrote nonsense there", () => {
     assert.equal(lastWriteOf(widget({ creationTimestamp: "2026-01-01T00:00:00Z" })), undefined);
     const managedFields = [entry("kubectl", "yesterday"), { manager: "helm" }];
     assert.equal(lastWriteOf(widget({ managedFields })), undefined);

@@ -147,7 +147,7 @@ describe("the exporter of traces", () => {
   });
 
   for (const code of [400, 401, 404, 301]) {
-    it(`does not try again after ${code}, and follows nobody elsewhere`, async () => {
+    it(`does not try again after ${code}, and follows no redirect`, async () => {
       answer = (_, response) =>
         void response.writeHead(code, { location: `${address()}/elsewhere` }).end(SECRET);
       const exporter = make();
@@ -184,7 +184,7 @@ describe("the exporter of traces", () => {
     assert.equal(tries, 2);
   });
 
-  it("outlives an address where nobody listens", async () => {
+  it("outlives an address where no server listens", async () => {
     const exporter = make({}, "http://127.0.0.1:1");
     exporter.add(spans(1));
     await eventually(() => assert.deepEqual(figures(exporter), [0, 1]));
@@ -192,7 +192,7 @@ describe("the exporter of traces", () => {
     assert.match(notices[0] ?? "", /the collector cannot be reached \(ECONNREFUSED\)/);
   });
 
-  it("outlives a header that nobody can send", async () => {
+  it("outlives a header that no client can send", async () => {
     const exporter = make({ headers: { authorization: `a\n${SECRET}` } });
     exporter.add(spans(1));
     await eventually(() => assert.deepEqual(figures(exporter), [0, 1]));
@@ -304,7 +304,7 @@ describe("where traces go", () => {
     }
   });
 
-  it("is asked by one in so many runs", () => {
+  it("samples one in as many runs as the variable says", () => {
     assert.equal(read("http://a").ratio, 1);
     assert.equal(read("http://a", "", "20").ratio, 0.05);
     for (const oneIn of ["0", "-1", "0.5", "x", "NaN"])

@@ -347,7 +347,7 @@ describe("the ids of a trace", () => {
     assert.equal(traceparentOf({ ...context, isSampled: false }), `${header}-00`);
   });
 
-  it("decide by the ratio whether a trace is sent: none with 0, all with 1, and so many between", () => {
+  it("decide by the ratio whether a trace is sent: none with 0, all with 1, and the ratio of them between", () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 1, noNaN: true }),

@@ -408,7 +408,7 @@ async function withShortTimers<T>(action: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A server that stands still, and at whose port so many have called that nobody gets a connection any more. */
+/** A server that stands still, with a full backlog: no client gets a connection any more. */
 async function deafServer(): Promise<{ readonly port: number; end(): void }> {
   const program = `const server = require("node:net").createServer().listen({ host: "127.0.0.1", port: 0, backlog: 1 },
     () => console.log(server.address().port))`;

@@ -160,7 +160,7 @@ describe("a request of HttpTransport that is refused, or breaks", () => {
     });
   });
 
-  describe("on a kept-alive connection that the server has closed meanwhile", () => {
+  describe("on a kept-alive connection that the server has closed while it was idle", () => {
     beforeEach(() => {
       api.answer = (call, response) => {
         if (call.connection === 1 && api.calls.length === 2) api.cut();

@@ -142,7 +142,7 @@ describe("gatherUsed", () => {
     });
   });
 
-  it("waits in a run for a while until somebody says how a kind is served, and then says so or finalizes without", async () => {
+  it("waits in a run for a while until the API server says how a kind is served, then says so or finalizes without it", async () => {
     const read = () => Promise.reject(new ApiError(503, { message: "service unavailable" }, "GET"));
     const uses = {
       metrics: { apiVersion: "metrics.k8s.io/v1beta1", kind: "PodMetrics", plural: "pods", name: "spec.pod" },

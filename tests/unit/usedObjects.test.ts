@@ -107,7 +107,7 @@ describe("UsedObjects", () => {
     assert.equal(await used.problemOf("gadget", "shop"), undefined);
   });
 
-  it("follow a kind that somebody created again with another scope, and wake who uses it", async () => {
+  it("follow a kind that a user created again with another scope, and wake who uses it", async () => {
     await used.startWatching();
     assert.ok(await used.get("gadget", NAME));
     for (const isNamespaced of [false, true]) {
@@ -126,7 +126,7 @@ describe("UsedObjects", () => {
     }
   });
 
-  it("follow a kind whose path is gone, before anybody lists everything again", async () => {
+  it("follow a kind whose path is gone, before the next full list", async () => {
     await used.startWatching();
     await eventually(() => assert.equal(watches.length, 1));
     changes = [];
@@ -149,7 +149,7 @@ describe("UsedObjects", () => {
     return true;
   };
   const ways: [what: string, failing: NonNullable<typeof failing>, said: RegExp][] = [
-    ["nobody says how a kind is served", (_, response) => away(response), /503/],
+    ["no answer says how a kind is served", (_, response) => away(response), /503/],
     ["the question how a kind is served gets no answer", (_, response) => cut(response), /socket hang up/],
     [
       "the lists of a kind get no answer",

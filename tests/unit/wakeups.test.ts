@@ -73,7 +73,7 @@ describe("Wakeups", () => {
     assert.deepEqual(at, [1_000, 2_050, 2_900]);
   });
 
-  it("puts a finalizer back soon, and once in ten seconds if somebody takes it away each time", () => {
+  it("puts a finalizer back soon, and once in ten seconds if another client takes it away each time", () => {
     const at: number[] = [];
     for (let time = 0; time < 8; time++) {
       wakeups.wakeBy({ kind: "object stripped", name: NAME });
@@ -91,7 +91,7 @@ describe("Wakeups", () => {
     assert.equal(queue.nextInMs, 20);
   });
 
-  it("corrects drift soon, of several children at once, and less often if somebody contests it", () => {
+  it("corrects drift soon, of several children at once, and less often if another client contests it", () => {
     const waits: number[] = [];
     const contestedAt: number[] = [];
     for (let round = 0; round < 9; round++) {

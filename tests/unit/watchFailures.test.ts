@@ -43,7 +43,7 @@ describe("what a reflector does after an error", () => {
   const table: [what: string, error: Error, list: string, watch: string][] = [
     ["a missing right", refusal(403), "refused", "relist"],
     ["a missing kind", refusal(404), "refused", "refused"],
-    ["a kind that nobody can watch", refusal(405), "retry", "relist"],
+    ["a kind that cannot be watched", refusal(405), "retry", "relist"],
     ["a version that is too old", refusal(410), "relist", "relist"],
     ["too many requests", refusal(429), "retry", "retry"],
     ["a cache that cannot be filled", UNCACHED, "retry", "retry"],
@@ -60,7 +60,7 @@ describe("what a reflector does after an error", () => {
     });
 
   const lasting: [what: string, error: Error, list: string, watch: string][] = [
-    ["a kind that nobody can watch", refusal(405), "refused", "relist"],
+    ["a kind that cannot be watched", refusal(405), "refused", "relist"],
     ["a version that is too old", refusal(410), "refused", "relist"],
     ["too many requests", refusal(429), "retry", "relist"],
     ["a cache that cannot be filled", UNCACHED, "refused", "relist"],

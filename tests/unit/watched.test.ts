@@ -88,7 +88,7 @@ describe("objects that an operator watches", () => {
       apiVersion: "argoproj.io/v1alpha1",
       kind: "Workflow",
     });
-    // Elsewhere anybody may write the label, and would hide a Workflow by it.
+    // Elsewhere any user may write the label, and would hide a Workflow by it.
     assert.deepEqual([isOwn(record("argosy")), isOwn(record("shop"))], [true, false]);
     assert.equal(isOwn(widget({ labels, namespace: "argosy" })), false);
   });

@@ -50,7 +50,7 @@ class WatchedWorld extends ReconcileWorld {
       isThere: (uid) => uid === this.object()?.metadata.uid,
     });
     ({ store: this.store, writer: this.childWriter } = childrenIn(cluster));
-    this.meanwhile = () => {
+    this.whileAsking = () => {
       const memory = cluster.find("Memory", { namespace: "argosy", name: `argosy.shop.w${this.lives}` });
       const { state } = (memory?.["memory"] ?? {}) as { state?: unknown };
       const asked = this.questions.at(-1)?.state;

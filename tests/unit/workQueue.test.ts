@@ -92,7 +92,7 @@ describe("WorkQueue", () => {
     assert.equal(queue.has("a"), false);
   });
 
-  it("gives a key once more with the most urgent of the reasons that came meanwhile, at the earliest of their times", () => {
+  it("gives a key once more with the most urgent reason that came during its work, at the earliest of their times", () => {
     const [soon, late] = [due("routine", 500), due("change", 1_000)];
     for (const reasons of [
       [soon, late],
@@ -134,7 +134,7 @@ describe("WorkQueue", () => {
     assert.equal(nextInMs(queue), 1_000);
   });
 
-  it("gives a key again with its first reason if nothing was done for it, whatever less urgent was added meanwhile", () => {
+  it("gives a key again with its first reason if nothing was done for it, whatever less urgent was added during its work", () => {
     for (const afterMs of [0, 5, 100_000]) {
       const queue = make();
       queue.add("a", due());
@@ -195,7 +195,7 @@ describe("WorkQueue", () => {
     it("waits no longer because it was tried many times before the pause was over", () => {
       const queue = failing(2);
       for (let time = 0; time < 12; time++) {
-        // Somebody changes a child back while the handler fails.
+        // Another client changes a child back while the handler fails.
         queue.add("a", due("child", 0, true));
         assert.deepEqual(drain(queue, { kind: "failed" }), ["a"]);
       }
@@ -206,7 +206,7 @@ describe("WorkQueue", () => {
       assert.equal(nextInMs(queue), 2_000);
     });
 
-    it("waits longer although nobody's fault came between the pause and the next failure", () => {
+    it("waits longer although a try that was no failure came between the pause and the next failure", () => {
       const queue = failing(2);
       now += nextInMs(queue);
       drain(queue, { kind: "again", afterMs: 50 });
@@ -274,7 +274,7 @@ describe("WorkQueue", () => {
     });
   });
 
-  it("tries again soon, and less soon each time, what failed through nobody's fault; that is no attempt", () => {
+  it("tries again soon, and less soon each time, what is to be tried again without a failure: that is no attempt", () => {
     const queue = make();
     queue.add("a", due());
     const waits = Array.from({ length: 10 }, () => {
@@ -349,7 +349,7 @@ describe("WorkQueue", () => {
     }
   });
 
-  it("tries work again that nobody failed, also if the object went meanwhile: somebody may wait for its outcome", () => {
+  it("tries work again that has not failed, even if the object went during it: a caller may wait for its outcome", () => {
     const queue = make();
     queue.add("working", due());
     queue.takeDue();

@@ -54,7 +54,7 @@ describe("WorkQueue against a model", () => {
           const working = new Set<string>();
           /** Keys that must be given out once more. */
           const owed = new Set<string>();
-          /** Keys whose object went while they were worked on: their failure counts for nobody. */
+          /** Keys whose object went while they were worked on: their failure does not count. */
           const gone = new Set<string>();
           let blocked: readonly string[] = [];
           const take = () => {

@@ -53,7 +53,7 @@ describe("Workers", () => {
     await clock.tick();
   }
 
-  it("works on nothing until it is started, and then on so many at once", async () => {
+  it("works on nothing until it is started, and then on two keys at once", async () => {
     for (const key of ["a", "b", "c"]) add(key);
     assert.deepEqual(begun, []);
     workers.start();

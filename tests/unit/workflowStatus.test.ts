@@ -5,7 +5,7 @@ import { observed } from "./support/objects";
 const workflow = (status: unknown) => observed("Workflow", { status }, { name: "run" });
 
 describe("what a Workflow's status says", () => {
-  it("is nothing where somebody wrote something else", () => {
+  it("is nothing where a client wrote something else", () => {
     for (const status of [undefined, null, 3, "x", []]) assert.deepEqual(statusOf(workflow(status)), {});
     for (const nodes of [undefined, null, 3, "x", []]) {
       const said = workflow({ phase: "Failed", nodes });

@@ -5,7 +5,7 @@ import type { Metadata } from "../../integration/support/manifests";
 import { session } from "./hooks";
 import { waitFor } from "./progress";
 
-/** Where somebody may want to connect to. */
+/** Where a pod may connect to. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -54,7 +54,7 @@ export async function reaches(from: Metadata, { host, port }: Address): Promise<
   }
 }
 
-/** Whether the cluster's network enforces NetworkPolicy, as it is seen where one lets nobody reach a pod. */
+/** Whether the cluster's network enforces NetworkPolicy, seen by a policy that lets no pod reach another. */
 export async function enforcesPolicies(): Promise<boolean> {
   const { api, team } = session();
   const labels = { app: "closed" };
@@ -69,7 +69,7 @@ export async function enforcesPolicies(): Promise<boolean> {
   await api.create(policy);
   await api.create(server);
   try {
-    const host = await waitFor("a pod that nobody may reach", () => addressOf(server), 180_000);
+    const host = await waitFor("a pod that no pod may reach", () => addressOf(server), 180_000);
     return !(await reaches({ namespace: team }, { host, port }));
   } finally {
     await api.delete(server);

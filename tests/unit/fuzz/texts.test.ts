@@ -175,7 +175,7 @@ describe("fuzz: an object of others", () => {
       assert.equal(`${type}${is}${reason}`.length >= 0, true);
   });
 
-  fuzz("is somebody's child by an entry of ours alone, and else nobody's", metadata, (fields) => {
+  fuzz("has an owner only by an entry of ours", metadata, (fields) => {
     const child = observed("ConfigMap", {}, fields as unknown as KubernetesObject["metadata"]);
     const isApplied = child.metadata.managedFields?.some(
       (entry) => entry.manager === MANAGER && entry.operation === "Apply",

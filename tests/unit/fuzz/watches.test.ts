@@ -72,7 +72,7 @@ describe("fuzz: a store that a reflector keeps in step", () => {
       api.isDown = api.isRefusing = false;
       api.failures = 0;
       await settle();
-      // After a restore, what nobody has written since is found by the next resync.
+      // After a restore, what was not written since is found by the next resync.
       if (api.wasRestored) void reflector.relist();
       await settle();
       await reflector.stopWatching();

@@ -38,13 +38,13 @@ export function child(
   return { ...from, metadata: { ...from.metadata, ...more } };
 }
 
-/** The child with entries of others beside ours. */
+/** The child with entries of others next to ours. */
 export function withOthers(object: KubernetesObject, ...others: ManagedFieldsEntry[]): KubernetesObject {
   const { managedFields = [] } = object.metadata;
   return { ...object, metadata: { ...object.metadata, managedFields: [...managedFields, ...others] } };
 }
 
-/** The child after somebody took "data.key" from us. */
+/** The child after another client took "data.key" from us. */
 export function taken(version: number, by: string): KubernetesObject {
   const { fieldsV1, ...entry } = entryOf(manifest(), MANAGER);
   const { "f:data": _, ...left } = fieldsV1;
@@ -58,7 +58,7 @@ export function taken(version: number, by: string): KubernetesObject {
   return child(version, manifest({ key: "theirs" }), { managedFields: [ours, theirs] });
 }
 
-/** The entry of somebody who wrote to the status. */
+/** The entry of a controller that wrote to the status. */
 export function statusEntry(time: string): ManagedFieldsEntry {
   return {
     manager: "reporter",
@@ -71,9 +71,9 @@ export function statusEntry(time: string): ManagedFieldsEntry {
 
 /** A store of children, an API server that answers with one object, and who was told of what. */
 export class ChildStoreBench {
-  /** "owner-uid" of a report, "owner-uid drifted by somebody" of drift. */
+  /** "owner-uid" of a report, "owner-uid drifted by MANAGER" of drift. */
   readonly told: string[] = [];
-  /** What could not be taken in. */
+  /** What could not be stored. */
   readonly refused: string[] = [];
   /** Whether a change cannot be told. */
   isFaulty = false;
@@ -129,10 +129,10 @@ export class ChildStoreBench {
     return this.store.isApplied(known, wanted);
   }
 
-  /** Applies a manifest. @param meanwhile what the watch brings before the answer comes */
-  async apply(answer: KubernetesObject, meanwhile = () => {}, wanted = manifest()): Promise<void> {
+  /** Applies a manifest. @param beforeAnswer what the watch brings before the answer comes */
+  async apply(answer: KubernetesObject, beforeAnswer = () => {}, wanted = manifest()): Promise<void> {
     await this.store.write(CONFIG_MAPS, answer.metadata, wanted, async () => {
-      meanwhile();
+      beforeAnswer();
       return { object: answer };
     });
   }

@@ -21,7 +21,7 @@ export function childrenIn(
   return { store, writer: new ChildWriter(store, isNamespaced, now) };
 }
 
-/** Forgets every child except those with these uids: lists beside the watches did not have the others. */
+/** Forgets every child except those with these uids: lists apart from the watches did not have the others. */
 export function retain(store: ChildStore, uids: readonly string[]): void {
   for (const owner of store.owners())
     for (const child of store.of(owner.uid)) if (!uids.includes(child.uid)) store.forget(child);

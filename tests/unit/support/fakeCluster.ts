@@ -35,12 +35,12 @@ export class FakeCluster {
   readonly lost = new Map<string, Error>();
   /** Errors with which reads are answered: "get ConfigMap", "list ConfigMap in shop", "list v1 ConfigMap". */
   readonly readRefusals = new Map<string, Error>();
-  /** The kinds that the API server says it serves, by their version. A list asks nobody. */
+  /** The kinds that the API server says it serves, by their version. A list does not ask for them. */
   readonly served = new Map<string, readonly Resource[]>([
     ["v1", [builtIn("v1", "ConfigMap"), builtIn("v1", "Secret")]],
   ]);
-  /** What somebody else does just before the API server has one of our requests, with that request. */
-  meanwhile: (step: string) => void = () => {};
+  /** What another client does just before the API server has one of our requests, with that request. */
+  beforeRequest: (step: string) => void = () => {};
   /** The class of each write, by its step. */
   readonly classes = new Map<string, RequestTraits["class"]>();
   /** Called with what is there before one of our writes changes or deletes that. */
@@ -54,7 +54,7 @@ export class FakeCluster {
     return new FakeClient(this, {});
   }
 
-  /** Puts an object there, as if somebody else had. */
+  /** Puts an object there, as another client would. */
   put(object: KubernetesObject): KubernetesObject {
     const resourceVersion = String(++this.version);
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion } };
@@ -88,7 +88,7 @@ export class FakeCluster {
 
   step(what: string): void {
     this.steps.push(what);
-    this.meanwhile(what);
+    this.beforeRequest(what);
     const refusal = this.refusals.get(what);
     if (refusal) throw refusal;
   }

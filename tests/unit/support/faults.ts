@@ -34,7 +34,7 @@ export class Faults {
   private left: Fates[number][] = [];
 
   constructor(cluster: FakeCluster) {
-    cluster.meanwhile = (step) => {
+    cluster.beforeRequest = (step) => {
       if (step.startsWith("ask ") || this.left[0] === "lost") return;
       const error = ERRORS[this.left.shift() ?? "done"];
       if (error) throw error;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Json, JsonObject } from "../../../runtime/base/objects";
 import { anyCharacter } from "./anyCharacter";
 
-/** Texts that somebody would write who wants them to be more than text. */
+/** Texts by which an attacker would have a text be more than text. */
 export const HOSTILE_TEXTS: readonly string[] = [
   "",
   " ",
@@ -69,7 +69,7 @@ export const HOSTILE_TEXTS: readonly string[] = [
   "argosy/argosy.shop",
 ];
 
-/** Keys that mean something to somebody who reads an answer, an object or a definition. */
+/** Keys that mean something to a reader of an answer, an object or a definition. */
 const KEYS: readonly string[] = [
   ..."id children status finalized requeueAfterSeconds error message permanent retryAfterSeconds".split(" "),
   ..."apiVersion kind metadata spec data name namespace uid labels annotations ownerReferences".split(" "),

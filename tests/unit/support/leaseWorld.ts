@@ -13,7 +13,7 @@ export const LEASE_SECONDS = 15;
 export const LEASE_MS = LEASE_SECONDS * 1_000;
 /** Longer than a process that looks on waits between two looks, in milliseconds. */
 export const LOOK_MS = 2_000;
-/** What somebody may write into a Lease that the API server takes. */
+/** What a user may write into a Lease that the API server accepts. */
 export const MEDDLING: Record<string, (spec: LeaseSpec) => LeaseSpec> = {
   "takes everything out": () => ({}),
   "takes the holder out": ({ holderIdentity: _, ...spec }) => spec,

@@ -76,7 +76,7 @@ export class ModelApi {
     };
   }
 
-  /** Somebody creates the object, or changes it. */
+  /** Another client creates the object, or changes it. */
   set(name: string): void {
     const known = this.objects.get(name);
     const metadata = { namespace: "shop", uid: known?.metadata.uid ?? `uid-${++this.uids}` };

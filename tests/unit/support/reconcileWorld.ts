@@ -47,12 +47,12 @@ export class ReconcileWorld {
   /** What happens while a question waits for a process. */
   whileWaiting: () => void = () => {};
   /** What happens while the handler is asked. */
-  meanwhile: () => void = () => {};
+  whileAsking: () => void = () => {};
   /** What the handler was asked. */
   readonly questions: HandlerQuestion[] = [];
   /** Whether an answer is a step too. */
   tellsAnswer = false;
-  /** Schedules that somebody starts. */
+  /** Schedules that a user starts. */
   byHand: DueSchedule[] = [];
   /** Whether the watch says that the object is gone. */
   isGoing = false;
@@ -60,7 +60,7 @@ export class ReconcileWorld {
   isShown = false;
   isLeading = true;
   trace: TraceContext | undefined;
-  /** Why the runs begin. Undefined: nobody noted that. */
+  /** Why the runs begin. Undefined: it was not noted. */
   cause: Cause | undefined;
   /** What was learned from the answers to writes. */
   readonly learned: KubernetesObject[] = [];
@@ -128,7 +128,7 @@ export class ReconcileWorld {
           assertWanted?.();
           cluster.steps.push(`ask ${question.event}`);
           this.questions.push(question);
-          this.meanwhile();
+          this.whileAsking();
           const { answer, log } = this;
           return { answer, length: JSON.stringify(answer).length, log };
         },

@@ -4,7 +4,7 @@ const TEXT: JsonObject = { type: "string" };
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const KEYED: JsonObject = { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] };
 
-/** A list of conditions with these fields beside type, status, reason and message. */
+/** A list of conditions with these fields in addition to type, status, reason and message. */
 function conditions(fields: JsonObject, list: JsonObject = {}, item: JsonObject = {}): JsonObject {
   const properties = { type: TEXT, status: TEXT, reason: TEXT, message: TEXT, ...fields };
   return {

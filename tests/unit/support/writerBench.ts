@@ -32,7 +32,7 @@ export function desired(
   return { resource: CONFIG_MAPS, update, manifest, ownerUid: owner.metadata.uid, isCreated };
 }
 
-/** A ConfigMap of that name which somebody else made. */
+/** A ConfigMap of that name which another client made. */
 export function foreign(metadata: Partial<KubernetesObject["metadata"]> = {}): KubernetesObject {
   const managedFields: ManagedFieldsEntry[] = [{ manager: "kubectl", operation: "Update", fieldsV1: {} }];
   return observed(
@@ -96,17 +96,17 @@ export class WriterBench {
     return this.writer.apply(child, this.scope());
   }
 
-  /** Changes what is there, as if somebody else had. */
+  /** Changes what is there, as another client would. */
   change(metadata: object, content: object = {}): void {
     const object = this.there();
     assert.ok(object);
     this.cluster.put({ ...object, ...content, metadata: { ...object.metadata, ...metadata } });
   }
 
-  /** Lets somebody else touch the child before this many of our requests. */
+  /** Lets another client touch the child before this many of our requests. */
   touched(times: number): void {
     let left = times;
-    this.cluster.meanwhile = () => {
+    this.cluster.beforeRequest = () => {
       if (left-- > 0) this.change({ annotations: { touched: String(left) } });
     };
   }

@@ -183,7 +183,7 @@ export class NetWorld implements World {
     return this.engine?.wake({ namespace: this.ground.namespace, name });
   }
 
-  /** Users do something, and everybody comes to rest. */
+  /** Users do something, and every process comes to rest. */
   async act(act: Act): Promise<void> {
     await this.steady(act(this.ground));
     if (this.scenario.isPatient) await this.steady(this.ground.wait(PATIENCE_MS));
