@@ -312,7 +312,7 @@ describe("the guards", function () {
       await made();
       const gone = namespace(bench.namespace);
       await enemy.api.delete(gone);
-      // Kubernetes tries again after growing pauses, if something was still there.
+      // Kubernetes tries again after growing pauses, if something still existed.
       await eventually(() => bench.api.assertGone(gone), { timeoutMs: 240_000 });
     });
   });

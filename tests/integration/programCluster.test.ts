@@ -177,7 +177,7 @@ function kept(manifest: Manifest): Manifest {
 
 const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
 
-/** A platform of which the cluster has nothing to be there for but Argo, which it has by then. */
+/** A platform that needs nothing in the cluster but Argo, which it has by then. */
 const ADOPTED = { argoEvents: "adopt", argoWorkflows: "adopt", createNamespaces: false } as const;
 
 describe("the program on a real API server", function () {
@@ -199,7 +199,7 @@ describe("the program on a real API server", function () {
     await cluster?.close();
   });
 
-  it("refuses to adopt an Argo that is not there, and installs it where it is not", async () => {
+  it("refuses to adopt an Argo that does not exist, and installs one instead", async () => {
     await assert.rejects(
       looking({ argoEvents: "adopt", argoWorkflows: "install" }),
       /ArgoPlatform "argo": argoEvents is "adopt", but Argo Events is not in the cluster/,

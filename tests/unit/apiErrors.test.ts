@@ -153,7 +153,7 @@ describe("an API server", () => {
     ]);
   });
 
-  it("finds nothing in a namespace that is not there, and says which one", () => {
+  it("finds nothing in a namespace that does not exist, and names it", () => {
     const missing = refusal(404, { reason: "NotFound", details: { kind: "namespaces", name: "shop" } });
     const child = refusal(404, { reason: "NotFound", details: { kind: "configmaps", name: "shop" } });
     const asked = [missing, child, refusal(404), refusal(403)].map((error) =>

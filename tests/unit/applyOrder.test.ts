@@ -8,7 +8,7 @@ describe("inApplyOrder", () => {
       group.map(({ resource }) => resource.kind),
     );
 
-  it("puts first what others need to be there", () => {
+  it("puts first what others need to exist", () => {
     assert.deepStrictEqual(
       kindsIn("Deployment", "RoleBinding", "ConfigMap", "Namespace", "Service", "ServiceAccount", "Role"),
       [["Namespace"], ["ConfigMap", "ServiceAccount", "Role"], ["RoleBinding"], ["Deployment", "Service"]],

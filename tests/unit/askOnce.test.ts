@@ -54,7 +54,7 @@ describe("a handler that promises to be pure", () => {
     assert.deepEqual([second?.children.length, second?.dryRun], [1, true]);
   });
 
-  it("is shown the status that is to be written, and is not asked when it is there", async () => {
+  it("is shown the status that is to be written, and is not asked again once it is written", async () => {
     const conditions = [{ type: "Synced", status: "True", reason: "Synced", message: "" }];
     world.answer = { children: [configMap()], status: { size: 1 }, conditions };
     await made("Synced True");

@@ -26,7 +26,7 @@ describe("awaitKind", () => {
     return awaitKind(client, "shop.example.com/v1", "Widget", { signal: stopping.signal, onWait });
   }
 
-  it("gives what is there, and tells nothing", async () => {
+  it("gives a kind that exists, and tells nothing", async () => {
     api.answer = (_, response) => json(response, widgets);
     assert.equal((await find()).plural, "widgets");
     assert.deepEqual(reasons, []);
@@ -45,7 +45,7 @@ describe("awaitKind", () => {
     assert.equal(reasons[1], "a bad moment");
   }).timeout(15_000);
 
-  it("waits for an API server that is not there", async () => {
+  it("waits for an API server that is out of reach", async () => {
     api.answer = (_, response) =>
       api.calls.length === 1 ? void response.destroy() : json(response, widgets);
     assert.equal((await find()).plural, "widgets");

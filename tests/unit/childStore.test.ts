@@ -45,7 +45,7 @@ describe("ChildStore", () => {
     );
   });
 
-  it("tells the children of deleted objects of a name from those of the one that is there", async () => {
+  it("tells the children of deleted objects of a name from those of the one that exists", async () => {
     const of = (uid: string, name: string) => child(5, manifest({}, widget({ uid }), name));
     bench.list(
       9,

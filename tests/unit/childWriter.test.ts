@@ -44,7 +44,7 @@ describe("ChildWriter", () => {
   });
 
   describe("applies", () => {
-    it("a child that is not there, and then nothing as long as it is as applied", async () => {
+    it("a child that does not exist, and then nothing as long as it is as applied", async () => {
       assert.deepEqual(await bench.apply(), {
         verb: "created",
         apiVersion: "v1",
@@ -71,7 +71,7 @@ describe("ChildWriter", () => {
       assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
     });
 
-    it("a child again that went, if its owner is still there", async () => {
+    it("a child again that went, if its owner still exists", async () => {
       await bench.apply();
       bench.store.sink(CONFIG_MAPS, undefined).remove(bench.there() as KubernetesObject);
       bench.cluster.remove("ConfigMap", NAME);
@@ -83,7 +83,7 @@ describe("ChildWriter", () => {
       assert.equal(bench.confirmed, 2);
     });
 
-    it("a child again that goes while it is changed, if its owner is still there", async () => {
+    it("a child again that goes while it is changed, if its owner still exists", async () => {
       await bench.apply();
       bench.cluster.beforeRequest = () => bench.cluster.remove("ConfigMap", NAME);
       bench.isGone = true;
@@ -349,7 +349,7 @@ describe("ChildWriter", () => {
       });
     };
 
-    it("if its owner is still there", async () => {
+    it("if its owner still exists", async () => {
       await bench.apply();
       orphan();
       assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
@@ -504,7 +504,7 @@ describe("ChildWriter", () => {
             const owner = provenOwner(object, WIDGETS, [MANAGER])?.uid;
             const mayBeTaken = owner === undefined && (isOffered || bearsOurMark(object, [MANAGER]));
             assert.ok(step !== DELETE || !isOffered, "deleted although it was only offered");
-            // Nothing is taken before it was seen, and its new owner was seen to be still there.
+            // Nothing is taken before it was seen, and its new owner was seen to exist still.
             assert.ok(
               owner === OWNER.metadata.uid || (mayBeTaken && bench.confirmed > confirmedBefore),
               `${step} of ${JSON.stringify(object.metadata)}`,

@@ -37,7 +37,7 @@ describe("children in order", () => {
   }
   beforeEach(() => begin());
 
-  /** One run, after the watches have seen all that is there. @returns what was written, and what the object says */
+  /** One run, after the watches have seen all that exists. @returns what was written, and what the object says */
   async function run(): Promise<[steps: string[], says: string]> {
     const childResources = [CONFIG_MAPS, JOBS];
     world.seeChildren(childResources);
@@ -121,7 +121,7 @@ describe("children in order", () => {
     );
   });
 
-  it("that are there are neither changed nor deleted while they wait for another Job", async () => {
+  it("that exist are neither changed nor deleted while they wait for another Job", async () => {
     answer = [following("Job/v1", "app", { version: "1" }), job("v1")];
     await run();
     complete("v1");
@@ -146,7 +146,7 @@ describe("children in order", () => {
     ]);
   });
 
-  it("wait for a child that itself waits, even if that is there and ready as it was before", async () => {
+  it("wait for a child that itself waits, even if it exists and is ready as before", async () => {
     answer = [following("ConfigMap/middle", "last"), following("Job/v1", "middle"), job("v1")];
     await run();
     complete("v1");
@@ -194,7 +194,7 @@ describe("children in order", () => {
       assert.deepEqual(await run(), [["apply Job once"], "Job once is running"]);
     });
 
-    it("are changed as long as they are there", async () => {
+    it("are changed as long as they exist", async () => {
       answer = [job("once", { a: 1 }, true)];
       await run();
       answer = [job("once", { a: 2 }, true)];

@@ -42,7 +42,7 @@ describe("KubernetesClient", () => {
     assert.equal(request(), "GET /apis/shop.example.com/v1/namespaces/shop/widgets/widget");
   });
 
-  it("gives nothing for an object that is not there, and an error for any other refusal", async () => {
+  it("gives nothing for an object that does not exist, and an error for any other refusal", async () => {
     api.answer = (_, response) => refuse(response, 404, { reason: "NotFound" });
     assert.equal(await client.get(CONFIG_MAPS, { namespace: "shop", name: "a" }), undefined);
     api.answer = (_, response) => refuse(response, 403, { reason: "Forbidden" });
@@ -189,7 +189,7 @@ describe("KubernetesClient", () => {
     assert.deepStrictEqual(api.calls[0]?.body, manifest);
   });
 
-  it("tells an object that was there from a new one, and does not force unless told to", async () => {
+  it("tells an object that existed from a new one, and does not force unless told to", async () => {
     const manifest = configMap({ namespace: "shop" });
     const { created } = await client.apply(CONFIG_MAPS, manifest, {
       fieldManager: "me",
@@ -334,7 +334,7 @@ describe("KubernetesClient", () => {
       await errorOf(ApiError, () => discoverObjects(client, "a.example/v1", "Goose"));
     });
 
-    it("tells a group that is not there from an API server that refuses", async () => {
+    it("tells a group that does not exist from an API server that refuses", async () => {
       api.answer = (_, response) => refuse(response, 404);
       const error = await errorOf(UnknownKindError, () => discover(client, "a.example/v1", "Thing"));
       assert.match(error.message, /serves no kind Thing in a\.example\/v1/);

@@ -315,7 +315,7 @@ const ROWS: readonly Row[] = [
   {
     part: "`error`",
     refusedIf:
-      "it is not an object; `message` is not a string or is empty; `permanent` is not a boolean; another key stands beside `error` and `id`",
+      "it is not an object; `message` is not a string or is empty; `permanent` is not a boolean; another key stands next to `error` and `id`",
     refused: [
       { error: "x" },
       { error: { message: 1 } },

@@ -39,7 +39,7 @@ describe("Engine", () => {
   });
 
   it("refuses an object where too many wait, but not one that waits already", () => {
-    // The object that is there waits too.
+    // The object that exists waits too.
     for (let at = 0; at < 9_999; at++)
       assert.ok(controller.hint({ namespace: "team", name: `object-${at}` }));
     assert.equal(controller.hint({ namespace: "team", name: "one-more" }), false);
@@ -47,7 +47,7 @@ describe("Engine", () => {
     assert.equal(controller.wake(THERE), "queued");
   });
 
-  it("wakes an object that is there, and knows of one that is not, which waits for nothing", () => {
+  it("wakes an object that exists, and knows of one that does not, which waits for nothing", () => {
     assert.equal(controller.wake(THERE), "queued");
     for (let at = 0; at < 20_000; at++)
       assert.equal(controller.wake({ namespace: "team", name: `invented-${at}` }), "absent");

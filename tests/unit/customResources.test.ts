@@ -72,7 +72,7 @@ describe("CustomResources", () => {
     assert.deepEqual(hinted(), [true, false, false, true, true, true]);
   });
 
-  it("does not take an object for gone that is there again: etcd was restored to a time before its deletion", () => {
+  it("does not take an object for gone that exists again: etcd was restored to a time before its deletion", () => {
     sink.remove(at(8));
     assert.equal(objects.isGoing(NAME, "widget-uid"), true);
     sink.listing(true, "4");
@@ -273,7 +273,7 @@ describe("CustomResources", () => {
     assert.equal(objects.isGoing(NAME, "widget-uid"), true);
   });
 
-  it("knows of which object a watch shows that it is there", () => {
+  it("knows of which object a watch shows that it exists", () => {
     assert.equal(objects.isShown(NAME), true);
     wouldShow = false;
     assert.equal(objects.isShown(NAME), false);

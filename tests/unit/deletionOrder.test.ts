@@ -28,7 +28,7 @@ describe("children are deleted in the reverse order of after", () => {
     isListed = true;
   });
 
-  /** One run, after the watches have seen all that is there. @returns what was written, and what the object says */
+  /** One run, after the watches have seen all that exists. @returns what was written, and what the object says */
   async function run(...answer: Manifest[]): Promise<[steps: string[], says: string | undefined]> {
     const childResources = [CONFIG_MAPS, JOBS];
     world.seeChildren(childResources);
@@ -67,7 +67,7 @@ describe("children are deleted in the reverse order of after", () => {
 
   const CHAIN = [following("a"), following("b", "ConfigMap/a"), following("c", "ConfigMap/b")];
 
-  it("by a finalizer that is there before the first child that follows another one, and on no other object", async () => {
+  it("by a finalizer that is set before the first child that follows another one, and on no other object", async () => {
     const [steps] = await run(...CHAIN);
     assert.deepEqual(steps, [
       `apply finalizers ${ORDER}`,
@@ -98,7 +98,7 @@ describe("children are deleted in the reverse order of after", () => {
     assert.ok(find("a") && find("alone"));
   });
 
-  it("and the store knows at once that one is still there, before a watch shows it", async () => {
+  it("and the store knows at once that one still exists, before a watch shows it", async () => {
     await run(...CHAIN);
     hold("c", ["foregroundDeletion"]);
     deleteObject();

@@ -105,7 +105,7 @@ describe("the example deploy-notifier", function () {
       assert.deepEqual(await commented(), {});
     });
 
-    it("once although GitHub hung up after the comment was there", async () => {
+    it("once although GitHub hung up after it stored the comment", async () => {
       await tell("faults", [{ method: "POST", hangUp: true }]);
       await failureOf(() => announce("aaaaaaa"));
       await announce("aaaaaaa");

@@ -37,7 +37,7 @@ function oracle({ type, body, oldBody }: JsonObject): boolean {
 const record = (value: unknown) => (isRecord(value) ? value : {});
 const same = (now: Record<string, unknown>, status: Record<string, unknown>) =>
   !differ(now.generation, status.observedGeneration);
-/** In Lua no table is like another, and null is as if it were not there. */
+/** In Lua no table equals another, and null is as if it were missing. */
 const differ = (one: unknown, other: unknown) =>
   (one ?? undefined) !== (other ?? undefined) || (typeof one === "object" && one !== null);
 

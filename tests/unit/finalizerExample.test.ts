@@ -79,7 +79,7 @@ describe("the example finalizer", function () {
     assert.deepEqual(await mailboxes(), { u1: { address: "ada@example.com", megabytes: 900 } });
   });
 
-  it("makes one although the provider hung up after it was there", async () => {
+  it("makes only one although the provider hung up after it made one", async () => {
     await faults({ method: "PUT", hangUp: true });
     const { message, permanent } = await failureOf(() => ask("reconcile"));
     assert.match(message, /^the provider cannot be reached: /);

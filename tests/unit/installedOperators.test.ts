@@ -302,7 +302,7 @@ describe("a command in a cluster with an operator whose definition it cannot rea
     [2, ["logs", "missing"], [/There is no operator missing in this cluster\. Known operators: cache\./]],
     [0, ["runs"], [UNREADABLE, /There are no such runs\./]],
   ] as const) {
-    it(`does not take it for one that is not there: argosy ${args.join(" ")}`, async () => {
+    it(`does not take it for one that does not exist: argosy ${args.join(" ")}`, async () => {
       const { result, stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
       const text = `${stdout}${stderr}`;
       assert.equal(result, code, text);

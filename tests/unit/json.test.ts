@@ -60,7 +60,7 @@ describe("readJson and writeJson", () => {
     assert.equal(rounded(small), small);
   });
 
-  it("write nothing that YAML refuses or folds, and no end of a line, but what was there comes back", () => {
+  it("write nothing that YAML refuses or folds, and no end of a line, but what was written comes back", () => {
     const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
     fc.assert(
       fc.property(

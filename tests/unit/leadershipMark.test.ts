@@ -62,7 +62,7 @@ describe("the mark of a program on its Lease", () => {
     assert.equal(await exceptionsOf("one"), undefined);
   });
 
-  it("is not there before every object was asked about", async () => {
+  it("is not written before every object was asked about", async () => {
     await end(await world.leader("first", "one"));
     assert.equal(await exceptionsOf("one"), undefined);
   });

@@ -112,7 +112,7 @@ describe("a list whose version etcd forgets between two pages", () => {
   /** As the API server refuses, with the token for what is left. */
   const expired = (token: string) => ({ reason: "Expired", code: 410, metadata: { continue: token } });
 
-  it("is completed with what is there by then, and watched from its first page", async () => {
+  it("is completed with what exists by then, and watched from its first page", async () => {
     bench.pages = [
       { items: [item("a", "1")], resourceVersion: "5", more: "second" },
       { items: [item("b", "8")], resourceVersion: "9", more: "third" },

@@ -396,7 +396,7 @@ describe("loadOperator", () => {
     it(`refuses ${what}`, () => assert.match(widget.problemWith(fields) ?? "nothing was refused", expected));
   }
 
-  describe("of a handler that is there, and is not deployed", () => {
+  describe("of a handler that exists, and is not deployed", () => {
     const files = ["node_modules/.bin/tsx", "fixtures/main.py"];
     beforeEach(() => {
       for (const file of files) {

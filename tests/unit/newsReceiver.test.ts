@@ -221,7 +221,7 @@ describe("news for an operator with objects of its own", () => {
     };
     rounds((life) => `life-${life - 1}`);
     assert.deepEqual(warned, []);
-    // Foreground deletion: the object is there until its children have gone.
+    // Foreground deletion: the object exists until its children have gone.
     isDeleting = true;
     rounds((life) => `life-${life}`);
     assert.deepEqual(warned, []);

@@ -50,7 +50,7 @@ export function writeFolder(files: Readonly<Record<string, string | JsonObject>>
   return root;
 }
 
-/** Writes files below a folder that is there. */
+/** Writes files below a folder that exists. */
 export function addFiles(root: string, files: Readonly<Record<string, string | JsonObject>>): void {
   for (const [name, content] of Object.entries(files)) {
     const file = path.join(root, name);

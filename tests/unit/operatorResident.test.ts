@@ -145,7 +145,7 @@ describe("a resident runner's pod", () => {
     });
   });
 
-  it("tells the engine, and not the handler, where traces go; a Secret that is not there keeps it from nothing", () => {
+  it("tells the engine, and not the handler, where traces go; a missing Secret keeps it from nothing", () => {
     const headers = { secret: "collector", key: "headers" };
     const traces = { endpoint: "https://example.com/$(HOME)", headers, oneIn: 20 };
     const { runner, handler } = podOf({}, operatorOptions({ traces }));

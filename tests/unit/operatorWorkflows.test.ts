@@ -146,7 +146,7 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     });
   });
 
-  it("tells by itself that the handler's shell is there: Argo's executor would notice a second later", () => {
+  it("tells by itself that the handler's shell runs: Argo's executor would notice a second later", () => {
     const folder = temporaryFolder();
     const [program = "", flag = "", line = ""] = shell.command;
     const shellEnds = (source: string) => {

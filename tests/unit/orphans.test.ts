@@ -159,7 +159,7 @@ describe("Orphans", () => {
     assert.deepEqual([looks, left()], [1, []]);
   });
 
-  it("asks for nothing if the garbage collector was there first", async () => {
+  it("asks for nothing if the garbage collector came first", async () => {
     const object = child("collected");
     cluster.remove("ConfigMap", object.metadata);
     store.sink(CONFIG_MAPS, undefined).remove(object);
@@ -433,7 +433,7 @@ describe("Orphans", () => {
       assert.deepEqual(left(), ["alive"]);
     });
 
-    it("leave them if the owner is there: its watch is late", async () => {
+    it("leave them if the owner exists: its watch is late", async () => {
       child("alive", there(widget(), false));
       lead();
       orphans.look();

@@ -111,7 +111,7 @@ describe("OutsideEvents", function () {
     }
   });
 
-  it("are not there without an operator that has `on`", async () => {
+  it("do not exist without an operator that has `on`", async () => {
     const without = { ...sample, definitions: sample.definitions.slice(0, 1) };
     const { manifests } = await run(operatorsProgram(without));
     assert.deepEqual(manifests.filter(isOutside), []);

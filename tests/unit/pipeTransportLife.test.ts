@@ -55,7 +55,7 @@ function behaves(shell: Shell): void {
       await first.exit();
     });
 
-    it("starts what was asked for before the shell was there", async () => {
+    it("starts what was asked for before the shell ran", async () => {
       bench.container = new HandlerContainer(shell, ["cat"]);
       bench.transport = new PipeTransport({ folder: bench.container.pipes });
       const handler = new Listened(bench.transport);
@@ -84,7 +84,7 @@ function behaves(shell: Shell): void {
       assert.deepEqual(told(), [`${values.LINES}\n`, "\n", `${values.LONG}\n`]);
     });
 
-    it("says that the handler's container is not there, after a while", async () => {
+    it("says that the handler's container does not run, after a while", async () => {
       bench.container = new HandlerContainer(shell, ["cat"]);
       bench.transport = new PipeTransport({ folder: bench.container.pipes, startTimeoutMs: 50 });
       const exit = await new Listened(bench.transport).exit();
@@ -209,7 +209,7 @@ function behaves(shell: Shell): void {
       assert.match(late?.startError?.message ?? "", /any more/);
     });
 
-    it("says that the handler's container is not there any more, or never was", async () => {
+    it("says that the handler's container no longer runs, or never ran", async () => {
       const handler = new Listened(bench.runsScript("echo started; sleep 60"));
       await bench.lines(handler, 1);
       await bench.container.kill();
@@ -249,7 +249,7 @@ function behaves(shell: Shell): void {
       await soon(() => assert.ok(bench.container.exitCode === 0, "the shell has ended"));
     });
 
-    it("ends the shell by SIGTERM where no runner is there", async () => {
+    it("ends the shell by SIGTERM where no runner exists", async () => {
       bench.container = new HandlerContainer(shell, ["cat"]).start();
       await soon(() => assert.ok(bench.container.files().includes("session"), "it waits for a runner"));
       bench.container.shell?.kill("SIGTERM");

@@ -72,7 +72,7 @@ describe("the platform's rights", () => {
     }
   });
 
-  it("are bound to accounts that are there", () => {
+  it("are bound to accounts that exist", () => {
     fc.assert(
       fc.property(anyPlatformOptions, (any) => {
         const manifests = everyManifest(any);

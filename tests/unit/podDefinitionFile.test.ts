@@ -88,7 +88,7 @@ describe("the definition in a pod", () => {
     });
   }
 
-  it("is refused by its file where it is not there", () => {
+  it("is refused by its file's name where the file does not exist", () => {
     assert.throws(() => readDefinitionFile(folder), {
       name: "DefinitionFileError",
       message: /operator\.json: ENOENT/,

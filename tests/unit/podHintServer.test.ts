@@ -157,7 +157,7 @@ describe("the hint server", () => {
     });
   }
 
-  it("takes what an event from outside wakes at a path of its own, and answers 410 if that is not there", async () => {
+  it("accepts what an event from outside wakes at a path of its own, and answers 410 if that does not exist", async () => {
     assert.equal((await post(JSON.stringify(one), {}, "/wake")).status, 204);
     result = "absent";
     assert.equal((await post(JSON.stringify(one), {}, "/wake")).status, 410);
@@ -372,7 +372,7 @@ describe("takeHint", () => {
     assert.deepEqual(hinted, []);
   });
 
-  it("wakes what an event from outside names, whatever the watch has told, and says if that is not there", async () => {
+  it("wakes what an event from outside names, whatever the watch has told, and says if that does not exist", async () => {
     const event = { ...one, isWake: true };
     assert.equal(await desk({ leading: true, known: true }).take(event, false), "queued");
     assert.equal(await desk({ leading: true, absent: true }).take(event, true), "absent");

@@ -151,7 +151,7 @@ describe("PolledObjects", () => {
       assert.deepEqual(object?.["data"], { key: "x".repeat(1_000) });
     }
     assert.deepEqual(reads, ["a", "b", "c", "a"]);
-    // What is not there takes no room.
+    // What does not exist takes no room.
     const none = { ...NAME, name: "none" };
     assert.deepEqual(
       await Promise.all([bounded.get("credentials", none), bounded.get("credentials", none)]),

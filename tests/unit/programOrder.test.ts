@@ -46,7 +46,7 @@ describe("the order of the program", () => {
     ["argosy-gear-runner-role-binding", "argosy-gear-runner"],
     ["argosy-gear-service", "argosy-gear-runner", "argosy-gears.shop.example.com"],
     ["argosy-gear-handler-files", "argosy-gear-runner"],
-    // A guard is there before there is anything to guard, and as long as there is.
+    // A guard exists before there is anything to guard, and as long as there is.
     ["argosy-gear-children-guard", "argosy-gears.shop.example.com"],
     ["argosy-gear-children-guard-binding", "argosy-gears.shop.example.com"],
     ["argosy-engine", "argosy-gear-runner"],

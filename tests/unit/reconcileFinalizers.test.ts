@@ -24,7 +24,7 @@ describe("Reconciler", () => {
       assert.deepEqual(world.questions[0]?.object.metadata.finalizers, [FINALIZER]);
     });
 
-    it("is there once: it is not written again", async () => {
+    it("exists once: it is not written again", async () => {
       world.given({ finalizers: [FINALIZER] });
       await world.reconcile(finalizing);
       assert.equal(world.cluster.steps[0], "ask reconcile");

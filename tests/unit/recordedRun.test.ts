@@ -253,7 +253,7 @@ describe("which runs are recorded", () => {
     assert.ok(isRecorded({ ...unchanged, attempt: 2 }, "changes"));
     assert.ok(isRecorded({ ...unchanged, event: "finalize" }, "changes"));
     assert.equal(describeRun({ ...unchanged, event: "finalize" }), "finalized");
-    // Its handler has not finished, or children are still there.
+    // Its handler has not finished, or children still exist.
     for (const waits of [{ againAfterMs: 5_000 }, { ready: false }]) {
       const waiting = { ...unchanged, event: "finalize", ...waits } as const;
       assert.ok(!isRecorded(waiting, "changes"));

@@ -228,7 +228,7 @@ describe("Reflector, when it must list again", () => {
     assert.deepStrictEqual(bench.told.slice(3), ["listing", "set a@7", "listed"]);
   });
 
-  it("lists from the start if the API server is behind what was seen when it is there again: etcd was restored", async () => {
+  it("lists from the start if the API server is behind what was seen when it answers again: etcd was restored", async () => {
     const restored = { items: [item("a", "10")], resourceVersion: "20" };
     bench.pages = [{ items: [item("a", "50")], resourceVersion: "50" }, restored, restored];
     await bench.start();

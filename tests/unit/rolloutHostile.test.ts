@@ -98,7 +98,7 @@ describe("a staged roll-out that others disturb", () => {
     });
   }
 
-  it("does not say that an object is not there before the objects were listed", async function () {
+  it("does not say that an object does not exist before the objects were listed", async function () {
     this.timeout(60_000);
     const busy = { code: 503, body: { kind: "Status", code: 503 } };
     world.https.intermediary = {

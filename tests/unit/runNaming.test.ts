@@ -39,7 +39,7 @@ describe("the run that Ready names", () => {
     assert.equal(message(ready(FAILED, ready(READY, [], "shop-demo-1-ab"))), "no plan");
   });
 
-  it("is still there where the message is cut", () => {
+  it("stays where the message is cut", () => {
     const long: Verdict = { kind: "progressing", message: "x".repeat(5_000) };
     assert.ok(message(ready(long, [], "shop-demo-1-ab"))?.endsWith("… (run shop-demo-1-ab)"));
   });

@@ -48,7 +48,7 @@ describe("StatusWriter, if the API server refuses", () => {
     assert.match(failure.message, /has not taken it over from another operator/);
   });
 
-  it("an object whose namespace is not there gets nothing", async () => {
+  it("an object whose namespace does not exist gets nothing", async () => {
     const { namespace: name = "" } = object.metadata;
     refusal = new ApiError(404, { reason: "NotFound", details: { kind: "namespaces", name } }, "PATCH");
     assert.equal(await writer.write(client, object, READY), undefined);

@@ -260,7 +260,7 @@ function put(path: string, value: unknown): AnyTransform {
   return (manifest) => {
     const fields = path.split(".");
     const last = fields.pop() ?? "";
-    // biome-ignore lint/suspicious/noExplicitAny: whatever is there
+    // biome-ignore lint/suspicious/noExplicitAny: whatever the manifest has
     const parent = fields.reduce((each: any, field) => each[field], manifest);
     if (value === undefined && Array.isArray(parent)) parent.splice(Number(last), 1);
     else parent[last] = value;

@@ -122,7 +122,7 @@ describe("a request of HttpTransport that is refused, or breaks", () => {
       assert.deepStrictEqual([api.calls.length, api.openConnections, reports.length], [0, 0, 0]);
     });
 
-    it("asks it again when the connection is there, which may take long", async () => {
+    it("asks it again when the connection is open, which may take long", async () => {
       let asked = 0;
       const fence = () => {
         if (++asked === 2) throw new Error("not leading");

@@ -21,7 +21,7 @@ describe("UsedObjects", () => {
   let interruptions: Error[];
   /** Whether the API server serves the kind. */
   let isServed: boolean;
-  /** How requests about the kind fail, though Kubernetes' own API server is there. Undefined: they do not. */
+  /** How requests about the kind fail, though Kubernetes' own API server answers. Undefined: they do not. */
   let failing: ((path: string, response: ServerResponse) => boolean) | undefined;
   /** Whether the objects of the kind are in namespaces. */
   let namespaced: boolean;

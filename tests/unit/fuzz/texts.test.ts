@@ -24,7 +24,7 @@ import { hostileJson, hostileObject, hostileText, mostly } from "../support/host
 import { MANAGER, observed, operator, WIDGETS } from "../support/objects";
 
 /** What a terminal acts on, or a reader of lines takes for their end. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not occur
 const ACTIVE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\p{Cs}/u;
 
 describe("fuzz: a text of others", () => {

@@ -43,7 +43,7 @@ export class FakeCluster {
   beforeRequest: (step: string) => void = () => {};
   /** The class of each write, by its step. */
   readonly classes = new Map<string, RequestTraits["class"]>();
-  /** Called with what is there before one of our writes changes or deletes that. */
+  /** Called with what exists before one of our writes changes or deletes that. */
   onOverwrite: (step: string, there: KubernetesObject) => void = () => {};
   /** What the clock of the API server says, in milliseconds since 1970. */
   time = Date.parse("2026-01-01T00:00:00Z");

@@ -34,7 +34,7 @@ next() {
 say() { echo "{\\"id\\":\\"$id\\",\\"pid\\":$$,\\"word\\":\\"$1\\"}"; }
 `;
 
-/** Whether a process is there and runs: one that has ended and only waits for its parent to notice does not. */
+/** Whether a process runs: one that has ended and only waits for its parent to notice does not. */
 export function isAlive(pid: number): boolean {
   if (existsSync("/proc/self/stat")) return stateOf(pid) !== "Z";
   try {

@@ -76,7 +76,7 @@ export function textAt(state: State, index: number): string {
 /** What one object or list takes of Lua's stack. */
 const ROOM = 3;
 
-/** Puts an object on Lua's stack as Argo does it (pkg/sensors/dependencies/transform.go, mapToTable): a field that is null is not there. */
+/** Puts an object on Lua's stack as Argo does it (pkg/sensors/dependencies/transform.go, mapToTable): a field that is null is missing. */
 export function pushObject(state: State, object: JsonObject): void {
   lauxlib.luaL_checkstack(state, ROOM, null);
   lua.lua_newtable(state);

@@ -10,7 +10,7 @@ const ROOT = path.resolve(__dirname, "../../..");
 /** What Pulumi's engine is told of a resource, including its inputs. */
 export interface Registration extends RegisteredResource {
   readonly urn: string;
-  /** URNs of what has to be there before, and goes after. */
+  /** URNs of what has to exist before, and goes after. */
   readonly dependencies: readonly string[];
   readonly parent: string;
   readonly protect: boolean;

@@ -68,7 +68,7 @@ function podReferences(pod: Tree, namespace: string): string[] {
   return [account, ...volumeReferences(pod, namespace)];
 }
 
-/** ConfigMaps of volumes; and for each mount, whether its volume is there. */
+/** ConfigMaps of volumes; and for each mount, whether its volume exists. */
 function volumeReferences(pod: Tree, namespace: string): string[] {
   const volumes = list(pod.volumes);
   const maps = volumes.flatMap((volume) => (isRecord(volume.configMap) ? [volume.configMap.name] : []));
@@ -80,7 +80,7 @@ function volumeReferences(pod: Tree, namespace: string): string[] {
   return [...maps.map((name) => `ConfigMap ${namespace}/${String(name)}`), ...unmounted];
 }
 
-/** What a selector selects has to be there: the pods of one of our Deployments. */
+/** What a selector selects has to exist: the pods of one of our Deployments. */
 function selected(kind: string, spec: Tree, namespace: string, all: readonly Manifest[]): string {
   const selector = tree(
     kind === "Service"

@@ -96,7 +96,7 @@ export class WriterBench {
     return this.writer.apply(child, this.scope());
   }
 
-  /** Changes what is there, as another client would. */
+  /** Changes the child in the cluster, as another client would. */
   change(metadata: object, content: object = {}): void {
     const object = this.there();
     assert.ok(object);
