@@ -199,7 +199,7 @@ describe("the program on a real API server", function () {
     await cluster?.close();
   });
 
-  it("refuses to adopt an Argo that does not exist, and installs one instead", async () => {
+  it("refuses to adopt an Argo that does not exist, but would install it", async () => {
     await assert.rejects(
       looking({ argoEvents: "adopt", argoWorkflows: "install" }),
       /ArgoPlatform "argo": argoEvents is "adopt", but Argo Events is not in the cluster/,

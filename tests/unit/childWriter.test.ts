@@ -504,7 +504,7 @@ describe("ChildWriter", () => {
             const owner = provenOwner(object, WIDGETS, [MANAGER])?.uid;
             const mayBeTaken = owner === undefined && (isOffered || bearsOurMark(object, [MANAGER]));
             assert.ok(step !== DELETE || !isOffered, "deleted although it was only offered");
-            // Nothing is taken before it was seen, and its new owner was seen to exist still.
+            // Nothing is taken before it was seen, and its new owner was seen to exist.
             assert.ok(
               owner === OWNER.metadata.uid || (mayBeTaken && bench.confirmed > confirmedBefore),
               `${step} of ${JSON.stringify(object.metadata)}`,

@@ -412,7 +412,7 @@ for file in ${packed}; do tar -czf "$1/$file" package; done
       }
     });
 
-    it("refuses an image that does not exist for every platform", () => {
+    it("refuses an image that is missing for one of the platforms", () => {
       const { status, stderr } = resolved(ALL.slice(0, 1));
       assert.equal(status, 1);
       assert.equal(stderr, "quay.io/argoproj/argo-events:v1.9.11 is not there for linux/arm64.\n");

@@ -126,7 +126,7 @@ describe("Completeness", () => {
     assert.equal(isFollowed({ resource, namespace, problem: new ApiError(404, {}, "GET") }), false);
   });
 
-  it("needs a namespace that it may not list only for objects in it, or with children in it at some time", () => {
+  it("needs a namespace that it may not list only for objects that are in it, or have had children in it", () => {
     notSynced = [{ resource: CONFIG_MAPS, namespace: "gone", problem: FORBIDDEN }];
     const whyNotOf = (namespaces: readonly string[] | undefined, namespace = "shop") =>
       readiness().whyNot("reconcile", widget({ namespace }), { kinds: REMEMBERED, namespaces }, true)?.name;

@@ -12,7 +12,7 @@ describe("Contests", () => {
     );
   });
 
-  /** Our change is undone in each of these rounds, `undoneAfterMs` later; we change it again when the delay is over. */
+  /** `rounds` times, our change is undone after `undoneAfterMs`; we change it again when the delay is over. */
   function fight(rounds: number, key = "a", undoneAfterMs = 1): number[] {
     return Array.from({ length: rounds }, () => {
       contests.changed(key);

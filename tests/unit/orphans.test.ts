@@ -282,7 +282,7 @@ describe("Orphans", () => {
     );
   });
 
-  it("leaves a child without an owner reference if it is older than its owner's end, though unknown then: the operator had no rights to it", async () => {
+  it("leaves a child without an owner reference that is older than its owner's end, though the operator then had no rights to it", async () => {
     lead();
     reported();
     child("far", widget(), "archive", -6_000);

@@ -109,7 +109,7 @@ describe("outdatedPods", () => {
     assert.deepEqual(outdated(given, HOUR + 10_000 + ROLL_OUT_MS), ["argosy-sensor"]);
   });
 
-  it("leaves an event source alone while its sensor does not exist, or not again yet", () => {
+  it("leaves an event source alone while its sensor is missing, or not recreated yet", () => {
     const bus = ["event-bus", { began: 10 }] as [EventPathPart, Given];
     const source = ["event-source", { began: 2 }] as [EventPathPart, Given];
     assert.deepEqual(outdated(pods(bus, source)), []);

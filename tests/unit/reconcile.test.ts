@@ -312,7 +312,7 @@ describe("Reconciler", () => {
     );
   });
 
-  it("is done if another client writes a child that goes all the time", async () => {
+  it("is done although another client keeps writing a child that is to be deleted", async () => {
     world.given();
     world.answer = { children: [configMap(), configMap({ name: "hot" })] };
     await world.reconcile();

@@ -102,7 +102,7 @@ describe("StatusWriter", () => {
       assert.deepEqual([sent.length, conditions()], [1, []]);
     });
 
-    /** Before how many of our writes another client writes. */
+    /** Lets another client write just before this many of our writes. */
     function othersWrite(times: number): void {
       const { apply } = client;
       client.apply = async (resource, manifest, options) => {

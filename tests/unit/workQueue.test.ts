@@ -92,7 +92,7 @@ describe("WorkQueue", () => {
     assert.equal(queue.has("a"), false);
   });
 
-  it("gives a key once more with the most urgent reason that came during its work, at the earliest of their times", () => {
+  it("gives a key once more with the most urgent reason of those added during its work, at their earliest time", () => {
     const [soon, late] = [due("routine", 500), due("change", 1_000)];
     for (const reasons of [
       [soon, late],
@@ -274,7 +274,7 @@ describe("WorkQueue", () => {
     });
   });
 
-  it("tries again soon, and less soon each time, what is to be tried again without a failure: that is no attempt", () => {
+  it("tries work again that ended without a failure, first soon and then less soon: that is no attempt", () => {
     const queue = make();
     queue.add("a", due());
     const waits = Array.from({ length: 10 }, () => {
@@ -349,7 +349,7 @@ describe("WorkQueue", () => {
     }
   });
 
-  it("tries work again that has not failed, even if the object went during it: a caller may wait for its outcome", () => {
+  it("tries work again that has not failed, even if its object went: a caller may wait for the outcome", () => {
     const queue = make();
     queue.add("working", due());
     queue.takeDue();

@@ -54,7 +54,7 @@ export async function reaches(from: Metadata, { host, port }: Address): Promise<
   }
 }
 
-/** Whether the cluster's network enforces NetworkPolicy, seen by a policy that lets no pod reach another. */
+/** Whether the cluster's network enforces NetworkPolicy: a policy here lets no pod reach the server. */
 export async function enforcesPolicies(): Promise<boolean> {
   const { api, team } = session();
   const labels = { app: "closed" };
