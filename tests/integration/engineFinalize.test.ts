@@ -27,7 +27,7 @@ describe("the engine, when an object is deleted", function () {
     assert.deepEqual(await finalizersOf("before"), [finalizer]);
   });
 
-  it("leaves the finalizers of others alone, and removes its own also if a user wrote it twice", async () => {
+  it("leaves the finalizers of others alone, and removes its own even if a user wrote it twice", async () => {
     const object = await bench.applied("shared", answering());
     await bench.api.patch(object, { metadata: { finalizers: ["example.com/other", finalizer, finalizer] } });
     await bench.api.delete(object);

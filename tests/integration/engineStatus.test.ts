@@ -90,7 +90,7 @@ describe("the engine patches the status", function () {
     assert.equal(statusOf(await bench.applied("shrinks", { answer: { children: [] } }))["parts"], undefined);
   });
 
-  it("and leaves fields and conditions of others alone, also when a reconcile fails", async () => {
+  it("and leaves fields and conditions of others alone, even when a reconcile fails", async () => {
     const object = await bench.applied("foreign", saying({ ours: 1 }));
     const theirs = (message: string) => ({ theirs: 1, conditions: [{ ...condition("Theirs", message) }] });
     await bench.api.applyStatus(object, theirs("first"));

@@ -166,7 +166,7 @@ describe("the guards", function () {
       ["to apply it as the operator does", (api) => api.apply(here(configMap("settings", { key: "2" })))],
       ["an object that looks like a child", (api) => api.create(here(marked()))],
       [
-        "to make a child of an object that is there",
+        "to make a child of an object that exists",
         async (api) => {
           const theirs = await bench.api.apply(here(configMap(`theirs-${bench.namespace}`)));
           await api.patch(theirs, { metadata: { labels: bench.operator.childLabels } });

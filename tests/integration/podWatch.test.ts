@@ -65,7 +65,7 @@ describe("an operator that watches a kind that others own, if runs have pods of 
     assert.equal((await api.get(object)).metadata.finalizers, undefined);
   });
 
-  it("clears up after an object that lost its labels or is gone, also if nothing is remembered of it", async () => {
+  it("clears up after an object that lost its labels or is gone, even if nothing is remembered of it", async () => {
     for (const [name, leave] of [
       ["left", unlabel],
       ["deleted", (object: KubernetesObject) => bench.api.delete(object)],

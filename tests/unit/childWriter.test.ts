@@ -201,7 +201,7 @@ describe("ChildWriter", () => {
       assert.deepEqual(bench.there()?.["data"], { theirs: "1" });
     });
 
-    it("never, also if that was created between the look and the write", async () => {
+    it("never, even if that was created between the look and the write", async () => {
       await bench.apply();
       bench.cluster.beforeRequest = () => {
         bench.cluster.remove("ConfigMap", NAME);

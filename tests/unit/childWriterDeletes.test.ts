@@ -252,7 +252,7 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.equal(await bench.apply(), undefined);
     });
 
-    it("releases that also if it did not get so far at first: nothing of an earlier answer stays", async () => {
+    it("releases that even if it did not get so far at first: nothing of an earlier answer stays", async () => {
       const lost = new ApiUnreachableError("PATCH", new Error("cut"));
       bench.cluster.lost.set(APPLY, lost);
       // It is applied under the former name first.

@@ -201,7 +201,7 @@ describe("children in order", () => {
       assert.deepEqual((await run())[0], ["apply Job once"]);
     });
 
-    it("count as ready after they went if they were ready before, also for children that come later", async () => {
+    it("count as ready after they went if they were ready before, even for children that come later", async () => {
       answer = [following("Job/migrate"), job("migrate", {}, true)];
       await run();
       complete("migrate");

@@ -136,7 +136,7 @@ describe("argosy dev, of several operators", () => {
     assert.deepEqual(renewed, ["one"]);
   });
 
-  it("says once that a mistake is corrected, also if the definition is again what it was", async () => {
+  it("says once that a mistake is corrected, even if the definition is again what it was", async () => {
     await workshop.open();
     const good = readFileSync(definition(), "utf8");
     writeFileSync(definition(), good.replace("children:", "childen:"));
@@ -160,7 +160,7 @@ describe("argosy dev, of several operators", () => {
     assert.deepEqual(running(), ["two"]);
   });
 
-  it("says which kind an operator runs for, also if it is one of the core group", async () => {
+  it("says which kind an operator runs for, even if it is one of the core group", async () => {
     addFiles(root, {
       "one/operator.yaml": {
         watch: { apiVersion: "v1", kind: "ConfigMap", labels: { app: "shop" } },

@@ -135,7 +135,7 @@ describe("SecretMask", () => {
     assert.equal(new SecretMask(true).given(open), open);
   });
 
-  it("puts the value back where a Secret has the fake in it, also if it is no text", () => {
+  it("puts the value back where a Secret has the fake in it, even if it is no text", () => {
     const binary = Buffer.from([0, 255, 128, 10]);
     const mask = new SecretMask();
     const given = {

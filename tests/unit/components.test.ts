@@ -355,7 +355,7 @@ describe("the components", function () {
         );
     });
 
-    it("of another stack is taken, also if that stack keeps its outputs secret", async () => {
+    it("of another stack is taken, even if that stack keeps its outputs secret", async () => {
       const secret = mock.method(pulumi.StackReference.prototype, "getOutputDetails", async () => ({
         secretValue: samplePlatform(),
       }));

@@ -51,7 +51,7 @@ describe("Connections", () => {
     assert.deepEqual(closed(), [2, 4]);
   });
 
-  it("close one of whoever has more than his share, and forget those that have gone", () => {
+  it("close one of a client that has more than its share, and forget those that have gone", () => {
     connect("a");
     const two = ["b", "b"].map(connect);
     connect("b");

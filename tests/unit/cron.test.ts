@@ -84,7 +84,7 @@ describe("five fields of cron", () => {
     it(`are refused as ${JSON.stringify(text.slice(0, 20))}`, () => assert.match(complaint(text), problem));
   }
 
-  it("come also if that is rare", () => {
+  it("come even if that is rare", () => {
     for (const text of ["0 0 29 2 *", "0 0 31 * *", "0 0 31 2 MON", "0 0 31 JAN,FEB *"]) parseCron(text);
   });
 

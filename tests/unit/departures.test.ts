@@ -158,7 +158,7 @@ describe("objects that are no longer watched", () => {
       metadata: { name: "shop", uid: "shop-uid", resourceVersion: "1", ...metadata },
     });
     const unseen: Readonly<Record<string, () => unknown>> = {
-      "their namespace is there": () => cluster.put(namespace()),
+      "their namespace exists": () => cluster.put(namespace()),
       "their namespace is being deleted": () =>
         cluster.put(namespace({ deletionTimestamp: "2026-01-01T00:00:00Z" })),
       "the runner may not read their namespace": () =>
@@ -233,7 +233,7 @@ describe("objects that are no longer watched", () => {
     assert.equal((await report()).skipped, "API server away");
   });
 
-  it("are reported by their uid if something of them was left, also if it cannot be deleted", async () => {
+  it("are reported by their uid if something of them was left, even if it cannot be deleted", async () => {
     child("near");
     cluster.refusals.set("delete ConfigMap near", new ApiError(403, { message: "forbidden" }, "DELETE"));
     const failed = await report();

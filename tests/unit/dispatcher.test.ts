@@ -186,7 +186,7 @@ describe("Dispatcher", () => {
   } as const;
 
   for (const [what, [more, memory]] of Object.entries(atNoon)) {
-    it(`begins a run for ${what} or is woken by it, also if its time comes while the dispatcher looks`, async () => {
+    it(`begins a run for ${what} or is woken by it, even if its time comes while the dispatcher looks`, async () => {
       for (let earlierMs = 0; earlierMs < 20; earlierMs++) {
         await begin(more);
         [cluster.time, tickMs] = [NOON - earlierMs, 1];

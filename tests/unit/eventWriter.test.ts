@@ -114,7 +114,7 @@ describe("EventWriter", () => {
     assert.equal(created[0]?.metadata.namespace, "default");
   });
 
-  it("counts equal Events also when thousands of objects fail in turn", async () => {
+  it("counts equal Events even when thousands of objects fail in turn", async () => {
     const objects = Array.from({ length: 3_000 }, (_, index) => widget({ uid: `uid-${index}` }));
     for (let round = 0; round < 2; round++) for (const object of objects) await write("no size", object);
     assert.deepEqual([created.length, patched.length], [3_000, 3_000]);

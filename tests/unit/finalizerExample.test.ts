@@ -98,7 +98,7 @@ describe("the example finalizer", function () {
     assert.deepEqual(await mailboxes(), ADA);
   });
 
-  it("deletes the mailbox, also if it is gone already, and if there never was one", async () => {
+  it("deletes the mailbox, even if it is gone already or never existed", async () => {
     await ask("reconcile");
     assert.deepEqual(await ask("finalize"), { finalized: true });
     assert.deepEqual(await mailboxes(), {});

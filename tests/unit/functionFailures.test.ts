@@ -146,7 +146,7 @@ describe("a function", function () {
       /^main\.js: the answer cannot be written as JSON: status\.sizes\.1 is NaN$/,
     ],
     [
-      "an entry of a list that is not there, in JavaScript, and not as null",
+      "an entry that its list lacks, in JavaScript, and not as null",
       {
         "main.js":
           "exports.reconcile = ({ object }) => ({\n  children: [{ args: ['--size', object.size], none: undefined }],\n});\n",
@@ -192,7 +192,7 @@ describe("a function", function () {
       /^ *File ".*main\.py", line 2\n/,
     ],
     [
-      "a module that is not there, in Python",
+      "a missing module, in Python",
       { "main.py": "\nimport not_there\n\ndef reconcile(request):\n    pass\n" },
       /^main\.py:2: ModuleNotFoundError: No module named 'not_there'\. Install it into vendor\/ in the operator's folder, or correct its name$/,
     ],

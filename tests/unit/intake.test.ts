@@ -253,7 +253,7 @@ describe("the intake", () => {
       /the object is refused: admission webhook "policy\.example\.com" denied the request$/,
     ],
     [
-      "a denial as if the object were there",
+      "a denial as if the object existed",
       refusal(409, {
         reason: "AlreadyExists",
         message: 'admission webhook "names.example.com" denied the request: s3cret',
@@ -408,7 +408,7 @@ describe("the intake", () => {
       "the namespace is being deleted",
       refusal(403, { details: { causes: [{ reason: "NamespaceTerminating" }] } }),
     ],
-    ["the kind or the namespace is not there", refusal(404)],
+    ["the kind or the namespace does not exist", refusal(404)],
     ...[400, 422].map(
       (code) => [`a proxy answers ${code}`, new ApiError(code, { message: "<html>no" }, "POST /x")] as const,
     ),

@@ -158,7 +158,7 @@ describe("Leadership", () => {
     assert.deepStrictEqual(world.lease?.metadata.annotations, {});
   });
 
-  it("creates a deleted Lease as it was, also when the first try fails", async () => {
+  it("creates a deleted Lease as it was, even when the first try fails", async () => {
     const a = await world.leader("a");
     const b = world.start("b");
     const annotations = { others: "kept" };

@@ -69,7 +69,7 @@ describe("the engine's memory of an object", () => {
     assert.equal(read(many).length, 200);
   });
 
-  it("knows a child that was created once also when the operator declares another version of its kind", () => {
+  it("knows a child that was created once even when the operator declares another version of its kind", () => {
     const child = (version: string, isAwaited: boolean): DesiredChild => {
       const apiVersion = `example.com/${version}`;
       const manifest = {

@@ -91,7 +91,7 @@ describe("quotas", function () {
   describe("are refused with a remedy", () => {
     const wrong: [what: string, quotas: object, complaint: RegExp][] = [
       [
-        "of an operator that is not there",
+        "of an operator that does not exist",
         { drill: { pods: 1 } },
         /quotas\.drill is unknown\. There are gear, press/,
       ],

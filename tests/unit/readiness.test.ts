@@ -51,14 +51,14 @@ describe("whyNotReady", () => {
       "has 0 of 2 replicas ready",
     ],
     [
-      "a Deployment of which nothing is there yet",
+      "a Deployment without pods",
       "Deployment",
       { observedGeneration: 2 },
       TWO,
       "has 0 of 2 replicas ready",
     ],
     [
-      "a Deployment whose pods are there",
+      "a Deployment whose pods exist",
       "Deployment",
       { ...UP, readyReplicas: 0 },
       TWO,
@@ -172,7 +172,7 @@ describe("whyNotReady", () => {
       "has 1 of 2 replicas updated",
     ],
     [
-      "a DaemonSet whose pods are not there yet",
+      "a DaemonSet whose pods do not exist yet",
       "DaemonSet",
       { ...DAEMONS, numberReady: 0, updatedNumberScheduled: 0 },
       {},

@@ -203,7 +203,7 @@ describe("Reconciler", () => {
       assert.deepEqual(world.cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
     });
 
-    it("keeps it also if the handler fails", async () => {
+    it("keeps it even if the handler fails", async () => {
       world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
       world.answer = { error: { message: "not now" } };
       assert.equal((await world.reconcile(finalizing)).verdict?.kind, "failed");

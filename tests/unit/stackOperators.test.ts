@@ -116,7 +116,7 @@ describe("the operators of a stack", function () {
       /Pulumi\.sealed\.yaml: shop:overrides is encrypted, and only Pulumi can read it/,
     ],
     [
-      "a stack that is not there",
+      "a stack that does not exist",
       { stack: "lage" },
       /Pulumi\.lage\.yaml is missing\. Stacks with a file: dev, large, sealed/,
     ],

@@ -40,7 +40,7 @@ describe("StatusMemories", () => {
         learn: (newest) => {
           object = newest;
         },
-        invalidate: () => assert.fail("it is there"),
+        invalidate: () => assert.fail("it exists"),
       },
     );
 

@@ -368,7 +368,7 @@ describe("StatusWriter", () => {
     assert.equal(status()["observedGeneration"], 3);
   });
 
-  it("writes a verdict of the generation that was handled, also if there is a newer one", async () => {
+  it("writes a verdict of the generation that was handled, even if there is a newer one", async () => {
     object = widget({ generation: 8 });
     await write(verdict(READY, 5));
     assert.equal(status()["observedGeneration"], 5);

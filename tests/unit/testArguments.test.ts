@@ -58,7 +58,7 @@ describe("cli: arguments of npm test", () => {
   });
 
   for (const [what, args, expected] of [
-    ["a file that is not there", ["tests/unit/none.test.ts"], /none\.test\.ts is not a test file below/],
+    ["a file that does not exist", ["tests/unit/none.test.ts"], /none\.test\.ts is not a test file below/],
     ["a file that is no test", ["tests/reporter.ts"], /is not a test file/],
     [
       "a test of the e2e",

@@ -103,7 +103,7 @@ describe("UsedObjects", () => {
     );
     assert.equal((await used.problemOf("gadget", "shop"))?.kind, "missing");
     isServed = true;
-    await eventually(() => assert.equal(changes.length, 2, "the kind is there again"));
+    await eventually(() => assert.equal(changes.length, 2, "the kind exists again"));
     assert.equal(await used.problemOf("gadget", "shop"), undefined);
   });
 

@@ -409,7 +409,7 @@ describe("WorkQueue", () => {
       assert.deepEqual(next(queue), arrival);
     });
 
-    it("counts for one run, also if it came during the last one, and is forgotten with its object", () => {
+    it("counts for one run, even if it came during the last one, and is forgotten with its object", () => {
       const queue = make();
       queue.add("a", { ...due(), cause: "hint" });
       queue.takeDue();

@@ -57,7 +57,7 @@ describe("a field that stays in a child although the handler no longer returns i
       const there = (manifest: Manifest) => bench.api.get(inNamespace(manifest, bench.namespace));
       const specOf = async (manifest: Manifest) => (await there(manifest))["spec"] as JsonObject;
 
-      it("is taken away together with its twin, also if a default is in the way: pods lose an account", async () => {
+      it("is taken away together with its twin, even if a default is in the way: pods lose an account", async () => {
         const child = (pods: JsonObject): Manifest => {
           const whole = deployment("account", { replicas: 0 });
           const { template, ...rest } = whole["spec"] as { template: { spec: JsonObject } };

@@ -86,7 +86,7 @@ describe("when etcd is restored from a backup", function () {
     await eventually(() => assertStep("new", "1"), AFTERWARDS);
   });
 
-  it("also if so much was written since that its versions are beyond those that were seen", async () => {
+  it("even if so much was written since that its versions are beyond those that were seen", async () => {
     const { api } = cluster;
     await apply("passed", "1");
     await ready("passed");

@@ -82,7 +82,7 @@ describe("an operator that watches a kind that others own, where", function () {
     assert.equal((await bench.api.get(object)).metadata.uid, object.metadata.uid);
   });
 
-  it("two operators watch the same objects: each has its own children and memory, also when one lets go", async () => {
+  it("two operators watch the same objects: each has its own children and memory, even when one lets go", async () => {
     const labels = { "example.com/by": "both" };
     const watch = { apiVersion: "apps/v1", kind: "Deployment", labels };
     const [one, two] = [await bench.install({ watch }), await bench.install({ watch })];

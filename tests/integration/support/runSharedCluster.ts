@@ -32,7 +32,7 @@ export async function startSharedCluster(): Promise<string> {
   return cluster.controlPlane.kubeconfig;
 }
 
-/** Stops it, also if its start has failed. */
+/** Stops it, even if its start has failed. */
 export async function stopSharedCluster(): Promise<void> {
   await closeSharedConnection();
   await (await started?.catch(() => undefined))?.close();
