@@ -253,7 +253,7 @@ describe("Orphans", () => {
     });
   }
 
-  it("deletes a child without an owner reference if it was created after its owner went: a former leader's late write", async () => {
+  it("deletes a child that no owner reference covers if it was created after its owner went: a former leader's late write", async () => {
     const millis = (max: number) => fc.integer({ min: 0, max });
     await fc.assert(
       // When in its second it goes, how long the watch takes to say so, and how much later the write is done.
@@ -282,7 +282,7 @@ describe("Orphans", () => {
     );
   });
 
-  it("leaves a child without an owner reference that is older than its owner's end, though the operator then had no rights to it", async () => {
+  it("leaves a child that no owner reference covers and that is older than its owner's end, though the operator then had no rights to it", async () => {
     lead();
     reported();
     child("far", widget(), "archive", -6_000);
@@ -291,7 +291,7 @@ describe("Orphans", () => {
     assert.deepEqual([left(), notices.length], [["far"], 1]);
   });
 
-  it("deletes a child without an owner reference if all others of its owner were deleted before, even if it was known when the owner went", async () => {
+  it("deletes a child that no owner reference covers if all others of its owner were deleted before, even if it was known when the owner went", async () => {
     store.emptied(UID);
     child("late", widget(), "archive");
     lead();
@@ -300,7 +300,7 @@ describe("Orphans", () => {
     assert.deepEqual([left(), notices], [[], []]);
   });
 
-  it("leaves a child without an owner reference if it was known before its owner went, although another API server's clock says that it was created afterwards", async () => {
+  it("leaves a child that no owner reference covers if it was known before its owner went, although another API server's clock says that it was created afterwards", async () => {
     child("far", widget(), "archive", 3_600_000);
     reported();
     lead();
@@ -309,7 +309,7 @@ describe("Orphans", () => {
     assert.deepEqual([left(), notices.length], [["far"], 1]);
   });
 
-  it("leaves a child without an owner reference, whenever it was created, if no watch has shown that its owner went", async () => {
+  it("leaves a child that no owner reference covers, whenever it was created, if no watch has shown that its owner went", async () => {
     child("far", widget(), "archive", 3_600_000);
     lead();
     goes();
