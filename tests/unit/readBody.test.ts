@@ -8,7 +8,7 @@ describe("readBody", () => {
   const newMessage = () => new Readable({ read() {} }) as IncomingMessage;
   const broken = { message: "the connection ended before the body did" };
 
-  it("fails if the connection had ended before anybody read", async () => {
+  it("fails if the connection had ended before the body was read", async () => {
     const message = newMessage().destroy();
     await once(message, "close");
     await assert.rejects(readBody(message, 10), broken);
