@@ -50,13 +50,7 @@ describe("whyNotReady", () => {
       TWO,
       "has 0 of 2 replicas ready",
     ],
-    [
-      "a Deployment without pods",
-      "Deployment",
-      { observedGeneration: 2 },
-      TWO,
-      "has 0 of 2 replicas ready",
-    ],
+    ["a Deployment without pods", "Deployment", { observedGeneration: 2 }, TWO, "has 0 of 2 replicas ready"],
     [
       "a Deployment whose pods exist",
       "Deployment",
