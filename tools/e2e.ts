@@ -26,6 +26,7 @@ export const STEPS = [
   "outsideEventsLimits",
   "examples",
   "guards",
+  "stagedRollout",
   "watching",
 ];
 

@@ -109,10 +109,20 @@ export class ProjectCopy {
 
   /** Replaces a text in one of the copy's files. */
   edit(file: string, text: string, replacement: string): void {
-    const name = path.join(this.folder, file);
-    const content = readFileSync(name, "utf8");
+    const content = this.read(file);
     assert.ok(content.includes(text), `${file} has no ${text}`);
-    writeFileSync(name, content.replace(text, replacement));
+    this.write(
+      file,
+      content.replace(text, () => replacement),
+    );
+  }
+
+  read(file: string): string {
+    return readFileSync(path.join(this.folder, file), "utf8");
+  }
+
+  write(file: string, content: string): void {
+    writeFileSync(path.join(this.folder, file), content);
   }
 
   remove(): void {

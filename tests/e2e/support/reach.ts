@@ -57,13 +57,13 @@ export async function reaches(from: Metadata, { host, port }: Address): Promise<
 /** Whether the cluster's network enforces NetworkPolicy: a policy here lets no pod reach the server. */
 export async function enforcesPolicies(): Promise<boolean> {
   const { api, team } = session();
-  const labels = { app: "closed" };
+  const labels = { app: "refused" };
   const port = 8080;
   const server = nodePod({ namespace: team, labels }, [SERVER, String(port)]);
   const policy: Manifest = {
     apiVersion: "networking.k8s.io/v1",
     kind: "NetworkPolicy",
-    metadata: { name: "closed", namespace: team },
+    metadata: { name: "refused", namespace: team },
     spec: { podSelector: { matchLabels: labels }, policyTypes: ["Ingress"] },
   };
   await api.create(policy);
@@ -75,6 +75,13 @@ export async function enforcesPolicies(): Promise<boolean> {
     await api.delete(server);
     await api.delete(policy);
   }
+}
+
+/** Starts a pod that takes connections, with the label `app`, in the user's namespace. Gives its address. */
+export async function serverPod(app: string, port: number): Promise<string> {
+  const server = nodePod({ namespace: session().team, labels: { app } }, [SERVER, String(port)]);
+  await session().api.create(server);
+  return waitFor(`the pod ${app}`, () => addressOf(server), 180_000);
 }
 
 /** A pod of the image that the runners have, which the nodes have so. It passes the `restricted` Pod Security Standard. */

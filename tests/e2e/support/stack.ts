@@ -13,7 +13,7 @@ export interface Up extends UpResult {
 /** The stack of a copy of the project, its state in files next to it. */
 export class TestStack extends FileStack {
   /** `pulumi up`. */
-  async up(options: Pick<UpOptions, "expectNoChanges"> = {}): Promise<Up> {
+  async up(options: Pick<UpOptions, "expectNoChanges" | "signal"> = {}): Promise<Up> {
     const replaced: string[] = [];
     const result = await (await this.stack()).up({
       ...options,
