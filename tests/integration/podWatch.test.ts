@@ -122,8 +122,10 @@ describe("an operator that watches a kind that others own, if runs have pods of 
       const [ready] = conditionsIn((await memoryOf(held))["status"]);
       assert.deepEqual([ready?.status, ready?.reason], ["False", "RunSuspended"]);
     });
-    const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, first);
-    assert.equal(events.filter(({ reason }) => reason === "RunSuspended").length, 1);
+    await eventually(async () => {
+      const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, first);
+      assert.equal(events.filter(({ reason }) => reason === "RunSuspended").length, 1);
+    });
   });
 
   // The last one: it takes a namespace away.
