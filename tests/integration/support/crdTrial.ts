@@ -121,11 +121,15 @@ export class CrdTrial {
   }
 
   private async update(): Promise<string | undefined> {
-    const { metadata } = (await this.readCrd()) as { metadata: JsonObject };
-    const { resourceVersion } = metadata;
-    const body = { ...this.after, metadata: { ...(this.after.metadata as JsonObject), resourceVersion } };
-    const answer = await this.answer({ method: "PUT", path: this.crdPath(), body });
-    return answer instanceof Error ? answer.message : undefined;
+    for (;;) {
+      const { metadata } = (await this.readCrd()) as { metadata: JsonObject };
+      const { resourceVersion } = metadata;
+      const body = { ...this.after, metadata: { ...(this.after.metadata as JsonObject), resourceVersion } };
+      const answer = await this.answer({ method: "PUT", path: this.crdPath(), body });
+      // The API server's own controllers write conditions at the same time.
+      if (answer instanceof ApiError && answer.code === 409) continue;
+      return answer instanceof Error ? answer.message : undefined;
+    }
   }
 
   /** Each CRD shows a column named after it: the API server exchanges a CRD's columns with its schemas. */
