@@ -122,10 +122,14 @@ export function readEnvironment(
   return { ...(Object.fromEntries(all) as Record<Variable, string>), without: without as ArgoHalf[] };
 }
 
-/** The settings that are fixed for a runner in a pod. Tests run several runners on one machine and need other values. */
-export interface PodSettings {
+/** Where the parts of the pod are. */
+export interface PodRoot {
   /** A prefix of every path of {@link POD_LAYOUT}. @default "" */
   readonly root: string;
+}
+
+/** The settings that are fixed for a runner in a pod. Tests run several runners on one machine and need other values. */
+export interface PodSettings extends PodRoot {
   /** The address to listen on. @default every address of the pod */
   readonly host?: string;
   /** @default {@link RUNNER_PORTS} */
@@ -143,11 +147,6 @@ const IN_A_POD: PodSettings = { root: "", ports: RUNNER_PORTS, leaseSeconds: 15 
 export function readSettings(env: Readonly<Record<string, string | undefined>>): PodSettings {
   const given = env[SETTINGS_VARIABLE];
   return given === undefined ? IN_A_POD : { ...IN_A_POD, ...(JSON.parse(given) as Partial<PodSettings>) };
-}
-
-/** Where the parts of the pod are. */
-export interface PodRoot {
-  readonly root: string;
 }
 
 /** The path of a part of the pod. */

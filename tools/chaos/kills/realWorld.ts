@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../../../cli/common/until";
 import { within } from "../../../runtime/base/clock";
 import { leaseNameOf } from "../../../runtime/base/names";
 import type { Manifest } from "../../../runtime/base/objects";
@@ -196,14 +197,13 @@ export class RealWorld implements World {
   }
 }
 
-/** Looks again if the API server did not answer in time: it may be busy for a while. @throws what the last look threw */
-async function looked<T>(look: () => Promise<T>): Promise<T> {
-  const until = performance.now() + LONGEST_MS;
-  for (;;) {
-    try {
-      return await look();
-    } catch (error) {
-      if (performance.now() > until) throw error;
-    }
-  }
+/** Looks again if the API server did not answer in time: it may be busy for a while. @throws DeadlineError with what the last look threw */
+function looked<T>(look: () => Promise<T>): Promise<T> {
+  let what = "";
+  const probe = () =>
+    look().catch((error: Error) => {
+      what = error.message;
+      return undefined;
+    });
+  return until(probe, { what: () => what, deadlineMs: LONGEST_MS, pollMs: LOOK_MS });
 }
