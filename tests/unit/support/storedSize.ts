@@ -7,9 +7,9 @@ import { writtenMemory } from "../../../runtime/remember/memory";
 import { applied, CONFIG_MAPS, configMap, IDENTITY, MANAGER, WIDGETS, widget } from "./objects";
 
 /** How many objects there are, each with a child. */
-const OBJECTS = 1_000;
+const OBJECTS = 5_000;
 /** Those that come first, so that what is kept once does not count. */
-const FIRST = 200;
+const FIRST = 1_000;
 
 // Prints, as JSON, how many bytes the stores keep for an object with its child, and how long the two are as JSON.
 const client = { get: async () => undefined, now: () => 0 };
