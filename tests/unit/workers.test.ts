@@ -153,6 +153,27 @@ describe("Workers", () => {
     await end("a");
   });
 
+  it("lets other work of the process have its turn while it works on many keys that need nothing", async () => {
+    let [done, most, before] = [0, 0, 0];
+    const quick = new Workers({
+      queue,
+      concurrency: 10,
+      work: async () => {
+        done++;
+        return { kind: "done" };
+      },
+      onFault: () => {},
+    });
+    for (let at = 0; at < 1_000; at++) queue.add(String(at), due("change"));
+    quick.start();
+    while (done < 1_000) {
+      await new Promise((resolve) => setImmediate(resolve));
+      most = Math.max(most, done - before);
+      before = done;
+    }
+    assert.ok(most <= 50, `${most} in one turn`);
+  });
+
   it("says when nothing is worked on", async () => {
     workers.start();
     await workers.idle();
