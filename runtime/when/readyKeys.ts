@@ -18,13 +18,43 @@ export interface Ready {
 const TURNS_PER_OLDEST = 8;
 const PATIENCE_MS = 10_000;
 
+/** The keys of one priority, in the order in which they got it. */
+class Lane extends Map<string, Ready> {
+  private first: [key: string, ready: Ready] | undefined;
+  /** Those behind the first. A new iterator would pass the places of all keys that have left: V8 keeps them for a time. */
+  private others = this.entries();
+
+  override delete(key: string): boolean {
+    if (this.first?.[0] === key) this.first = undefined;
+    return super.delete(key);
+  }
+
+  /** The first key is looked for from the beginning. */
+  restart(): void {
+    this.first = undefined;
+    this.others = this.entries();
+  }
+
+  /** The first key that is not blocked. Other keys may be blocked only after {@link restart}. */
+  firstExcept(blocked: ReadonlySet<string>): [key: string, ready: Ready] | undefined {
+    while (!this.first && this.size > 0) {
+      const { value, done } = this.others.next();
+      if (done) {
+        this.others = this.entries();
+        return undefined;
+      }
+      if (!blocked.has(value[0])) this.first = value;
+    }
+    return this.first;
+  }
+}
+
 /** The keys that are ready, and which of them is next: the most urgent, and now and then the oldest. */
 export class ReadyKeys {
-  /** The keys of each priority, in the order in which they got it. */
-  private readonly lanes: Record<Priority, Map<string, Ready>> = {
-    change: new Map(),
-    child: new Map(),
-    routine: new Map(),
+  private readonly lanes: Record<Priority, Lane> = {
+    change: new Lane(),
+    child: new Lane(),
+    routine: new Lane(),
   };
   private blocked: ReadonlySet<string> = new Set();
   private turns = 0;
@@ -48,6 +78,7 @@ export class ReadyKeys {
   /** These keys and no others are never next. */
   block(keys: ReadonlySet<string>): void {
     this.blocked = keys;
+    for (const lane of Object.values(this.lanes)) lane.restart();
   }
 
   /** How many keys are ready, including those that are blocked. */
@@ -65,7 +96,7 @@ export class ReadyKeys {
     const oldest = ++this.turns % TURNS_PER_OLDEST === 0 ? this.oldest() : undefined;
     if (oldest && now - oldest[1].readySince >= PATIENCE_MS) return oldest[0];
     for (const priority of PRIORITIES) {
-      const first = this.firstOf(priority);
+      const first = this.lanes[priority].firstExcept(this.blocked);
       if (first) return first[0];
     }
     return undefined;
@@ -76,16 +107,11 @@ export class ReadyKeys {
    * priority before, even if they have waited less.
    */
   private oldest(): [key: string, ready: Ready] | undefined {
-    const firsts = PRIORITIES.map((priority) => this.firstOf(priority)).filter(
-      (first) => first !== undefined,
-    );
+    const firsts = PRIORITIES.flatMap((priority) => {
+      const first = this.lanes[priority].firstExcept(this.blocked);
+      return first ? [first] : [];
+    });
     return firsts.sort(([, a], [, b]) => a.readySince - b.readySince)[0];
-  }
-
-  /** The first key of a priority that is not blocked. */
-  private firstOf(priority: Priority): [key: string, ready: Ready] | undefined {
-    for (const each of this.lanes[priority]) if (!this.blocked.has(each[0])) return each;
-    return undefined;
   }
 }
 
