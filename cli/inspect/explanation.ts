@@ -22,7 +22,7 @@ import { faultIn, PLACE, placeIn } from "./place";
 import { AFTER_DELETION, type InstalledOperator, noneHandles, remediesOf, whyUnknown } from "./readInstalled";
 import { RUN } from "./runs";
 
-/** A condition as somebody has written it. */
+/** A condition as any client has written it. */
 const CONDITION = z.object({
   type: z.string(),
   status: z.enum(["True", "False", "Unknown"]),

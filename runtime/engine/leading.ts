@@ -22,7 +22,7 @@ const LAST_WRITES_GRACE_MS = 3_000;
 const HAND_OVER_AFTER_MS = 2_000;
 /** The hint for a missing right on the Lease. Without the Lease, nothing is reconciled. */
 const LEASE_REMEDY =
-  ". Until the runner may write its Lease, it reconciles nothing. Somebody probably changed its Role or its RoleBinding: run `pulumi up --refresh`.";
+  ". Until the runner may write its Lease, it reconciles nothing. Its Role or its RoleBinding was probably changed: run `pulumi up --refresh`.";
 
 /**
  * What a process does only while it leads. A term begins with a look at every object, so a term that ends leaves nothing

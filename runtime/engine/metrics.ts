@@ -44,7 +44,7 @@ const GAUGES = {
   objects_failing:
     "Objects whose last reconcile failed, whether they are tried again or wait for a change; 0 on a standby",
   objects_contested:
-    "Objects with a child that somebody else changes back each time that it is applied, so that the child is restored less often",
+    "Objects with a child that another client changes back each time that it is applied, so that the child is restored less often",
   reconciles_active: "Reconciles in progress",
   handler_processes: "Running handler processes",
   children: "Children of custom resources that are known to exist",
@@ -62,7 +62,7 @@ export class Metrics {
   readonly registry = new Registry();
   private readonly reconciles = this.counter(
     "reconciles_total",
-    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused, unchanged, changed meanwhile or waits for its stage of a roll-out, or the API server was down or busy)",
+    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused, unchanged, changed during the run or waits for its stage of a roll-out, or the API server was down or busy)",
     { result: RECONCILE_RESULTS },
   );
   private readonly failures = this.counter(

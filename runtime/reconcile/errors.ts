@@ -74,7 +74,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
   if (error instanceof ObjectGoneError || isGone) return skipped("gone", { kind: "done" });
   if (isRace(error) || error instanceof WatchLateError)
-    return skipped("changed meanwhile", { kind: "again" });
+    return skipped("changed during the run", { kind: "again" });
   if (error instanceof StillListingError)
     return skipped("not listed yet", { kind: "again", afterMs: 1_000, awaits: error.awaits });
   const message = error instanceof Error ? error.message : String(error);

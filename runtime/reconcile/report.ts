@@ -56,7 +56,7 @@ export interface ReconcileReport extends ReconcileIdentity, Partial<ChildrenFoun
     | "unchanged"
     /** A staged roll-out has not come to the object yet. */
     | "waits for its stage"
-    | "changed meanwhile"
+    | "changed during the run"
     | "not the leader"
     | "not listed yet"
     | "API server away"

@@ -218,7 +218,7 @@ function statusRefused(message: string, cause?: ApiError): ReconcileFailure {
 }
 
 const REMEDY =
-  "somebody changed it by hand, or `pulumi up` has not taken it over from another operator: deploy the operator again";
+  "it was changed by hand, or `pulumi up` has not taken it over from another operator: deploy the operator again";
 
 function noStatusOf({ plural, apiVersion }: Resource): ReconcileFailure {
   return statusRefused(

@@ -224,7 +224,7 @@ export function contestWarning(child: ChangedChild): ObjectEvent {
   // A watch that selects by the label shows a child without the label as deleted.
   const act =
     child.by === undefined
-      ? `somebody deletes ${name}, or removes its label ${CHILD_OF_LABEL},`
+      ? `another client deletes ${name}, or removes its label ${CHILD_OF_LABEL},`
       : `${child.by} changes ${name}`;
   const note = child.isExpiring
     ? `${name} has ttlSecondsAfterFinished: Kubernetes deletes it after its end, and the operator applies it again, so it runs again each time. Give it the annotation ${ONCE_ANNOTATION}: "true", and it runs once`

@@ -32,7 +32,7 @@ export interface NamedChild extends ObjectName {
 
 /** What to do if the runner has no rights to a declared kind in the whole cluster. */
 export const ROLE_REMEDY =
-  "Somebody probably changed the runner's ClusterRole or its ClusterRoleBinding: run `pulumi up --refresh`.";
+  "The runner's ClusterRole or its ClusterRoleBinding was probably changed: run `pulumi up --refresh`.";
 
 /** What to do if the runner has no rights in a namespace that the operator lists. */
 export const GRANT_REMEDY =

@@ -194,7 +194,7 @@ describe("what the table says of an object", () => {
 
   it("says of a paused object that it is, and nothing new of one that was left out for another reason", () => {
     rows.report(report());
-    rows.report(report({ result: "skipped", skipped: "changed meanwhile" }));
+    rows.report(report({ result: "skipped", skipped: "changed during the run" }));
     assert.equal(rowOf()?.reason, "Reconciled");
     rows.report(report({ result: "skipped", skipped: "paused" }));
     assert.deepEqual([rowOf()?.ready, rowOf()?.reason], ["Unknown", "paused"]);

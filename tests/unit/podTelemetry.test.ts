@@ -145,7 +145,7 @@ describe("a runner's log", () => {
 
   it("says nothing where there is nothing to say, but that an object is paused", () => {
     assert.deepEqual(logged({}), []);
-    for (const skipped of ["gone", "changed meanwhile", "not the leader"] as const) {
+    for (const skipped of ["gone", "changed during the run", "not the leader"] as const) {
       assert.deepEqual(logged({ result: "skipped", skipped }), []);
     }
     assert.equal(logged({ result: "skipped", skipped: "paused" })[0]?.["message"], "paused");

@@ -242,7 +242,7 @@ describe("Reconciler", () => {
         [isFollowed, world.isShown] = [true, isShown];
         const { report, again } = await reconcile();
         assert.deepEqual([again.kind, left()], [isShown ? "again" : "done", true]);
-        assert.equal(report.skipped, isShown ? "changed meanwhile" : "gone");
+        assert.equal(report.skipped, isShown ? "changed during the run" : "gone");
       });
 
     it("does without it while no watch follows it, and deletes it as soon as one does", async () => {
@@ -473,7 +473,7 @@ describe("Reconciler", () => {
   it("tries again soon if a read does not find an object that its watch still shows", async () => {
     world.isShown = true;
     const { report, again } = await world.reconcile();
-    assert.deepEqual([report.skipped, again], ["changed meanwhile", { kind: "again" }]);
+    assert.deepEqual([report.skipped, again], ["changed during the run", { kind: "again" }]);
     world.given();
     assert.equal((await world.reconcileAgain()).report.result, "succeeded");
   });

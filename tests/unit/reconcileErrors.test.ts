@@ -75,13 +75,13 @@ const TABLE: Readonly<Record<string, Row>> = {
   },
   "an object or a child that moved on": {
     error: refused(409),
-    result: "skipped changed meanwhile",
+    result: "skipped changed during the run",
     isReported: false,
     again: "again",
   },
   "an object that is gone, of a watch that still shows it": {
     error: new WatchLateError(),
-    result: "skipped changed meanwhile",
+    result: "skipped changed during the run",
     isReported: false,
     again: "again",
   },

@@ -271,8 +271,8 @@ describe("which runs are recorded", () => {
   });
 
   it("are those that had changed something before they noticed that the object had changed too", () => {
-    const overtaken = report({ result: "skipped", skipped: "changed meanwhile" });
+    const overtaken = report({ result: "skipped", skipped: "changed during the run" });
     assert.ok(isRecorded(overtaken, "changes"));
-    assert.equal(describeRun(overtaken), "created Deployment demo; changed meanwhile");
+    assert.equal(describeRun(overtaken), "created Deployment demo; changed during the run");
   });
 });

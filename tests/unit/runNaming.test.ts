@@ -63,7 +63,7 @@ describe("ReconcileRequests", () => {
     requests.answer(
       "a",
       requests.takeWaiting("a"),
-      report({ result: "skipped", skipped: "changed meanwhile" }),
+      report({ result: "skipped", skipped: "changed during the run" }),
     );
     assert.ok(requests.has("a"));
     requests.answer("a", requests.takeWaiting("a"), report());

@@ -113,7 +113,7 @@ export class ObjectRun {
   /** Waits for an event that is about to happen. False if there is none, or if it is too late. */
   private async comesAgain(report: ReconcileReport): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
-    if (skipped === "changed meanwhile") return this.waitForChanges();
+    if (skipped === "changed during the run") return this.waitForChanges();
     if (skipped === "API server away") return this.waitToLookAgain(ASK_AGAIN_MS);
     if (failure?.retryAfterSeconds !== undefined && !failure.permanent)
       return this.waitToLookAgain(Math.max(SHORTEST_WAIT_MS, failure.retryAfterSeconds * 1000));
