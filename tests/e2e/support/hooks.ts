@@ -28,9 +28,11 @@ export const mochaHooks = {
     process.stderr.write(`e2e on ${found.connection.server}\n`);
     current = await Session.open(found.connection);
   },
-  /** What there was when a test failed: soon it is gone. */
+  /** What went wrong, which mocha says only at the end, and what there was then: soon it is gone. */
   async afterEach(this: Mocha.Context): Promise<void> {
-    if (this.currentTest?.state === "failed" && current) await showState();
+    if (this.currentTest?.state !== "failed" || !current) return;
+    process.stderr.write(`${this.currentTest.err?.stack}\n`);
+    await showState();
   },
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(900_000);
