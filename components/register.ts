@@ -3,6 +3,7 @@ import * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Manifest } from "../runtime/program";
 import { withInputs } from "./arguments/inputs";
+import { hashOf } from "./manifests/configMaps";
 import type { DataMode } from "./manifests/data";
 import type { ManifestSet } from "./manifests/metadata";
 
@@ -43,9 +44,10 @@ const CUSTOM: readonly string[] = ["argoproj.io", "monitoring.coreos.com"];
  * Registers a manifest: as Pulumi's own class if its kind is one of Kubernetes', else as a custom resource of Argo's or of the
  * Prometheus Operator's. Values that are known later replace their placeholders.
  *
- * An immutable ConfigMap is never protected: with each change of its content another one replaces it, and Pulumi does not replace
- * a protected object. Nothing is lost with it.
- * @param name the name in Pulumi's tree
+ * An immutable ConfigMap is named by its content in Pulumi's tree too. As one resource, Pulumi would replace it, and keep the former
+ * one to be deleted until an update ends well: after one that fails, a return to the former content would fail with `already exists`.
+ * It is never protected: each change of its content deletes it, and nothing is lost with it.
+ * @param name the name in Pulumi's tree, for an immutable ConfigMap without its hash
  * @throws Error for a kind of Kubernetes' own that is missing in the table. As a custom resource, Pulumi would not know when it
  *   is ready
  */
@@ -57,11 +59,12 @@ export function register(
   const { apiVersion, kind } = manifest;
   const Class = CLASSES[`${apiVersion}/${kind}`];
   const inputs = withInputs(manifest) as object;
-  const options = manifest["immutable"] === true ? { ...opts, protect: false } : opts;
-  if (Class) return new Class(name, inputs, options);
+  if (Class && manifest["immutable"] === true)
+    return new Class(`${name}-${hashOf(manifest)}`, inputs, { ...opts, protect: false });
+  if (Class) return new Class(name, inputs, opts);
   const [group = ""] = apiVersion.split("/");
   if (!CUSTOM.includes(group)) throw new Error(`register.ts knows no ${apiVersion} ${kind}`);
-  return new k8s.apiextensions.CustomResource(name, inputs as k8s.apiextensions.CustomResourceArgs, options);
+  return new k8s.apiextensions.CustomResource(name, inputs as k8s.apiextensions.CustomResourceArgs, opts);
 }
 
 /** Kinds whose pods run at once, and need everything that was declared before them. */

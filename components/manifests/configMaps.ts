@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { Document, Scalar, visit } from "yaml";
+import type { Manifest } from "../../runtime/program";
 import type { ConfigMap } from "./kinds";
 
 /**
@@ -9,6 +10,11 @@ import type { ConfigMap } from "./kinds";
 export function contentHash(files: Readonly<Record<string, string>>): string {
   const entries = Object.entries(files).sort(([one], [other]) => (one < other ? -1 : 1));
   return createHash("sha256").update(JSON.stringify(entries)).digest("hex").slice(0, 10);
+}
+
+/** The {@link contentHash} in the name of an immutable ConfigMap. */
+export function hashOf({ metadata: { name } }: Manifest): string {
+  return name.slice(name.lastIndexOf("-") + 1);
 }
 
 /** The content of a ConfigMap: texts, and other files in base64. */

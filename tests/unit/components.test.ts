@@ -9,7 +9,7 @@ import { Operators } from "../../components/operators";
 import { platformOfStack, versionDifference } from "../../components/platform";
 import { kinds, logged, named, refused } from "./support/componentRuns";
 import { samplePlatform } from "./support/platform";
-import { type Run, run } from "./support/program";
+import { type Run, roleOf, run } from "./support/program";
 import { EVERY_FORM, type SampleProgram, sampleProgram, webhookFor } from "./support/sampleOperators";
 
 describe("the components", function () {
@@ -167,7 +167,7 @@ describe("the components", function () {
           operators({ handlers, outsideEvents, ...args }, { protect: true }),
         );
         const stack = registrations.find(({ type }) => type === "pulumi:pulumi:Stack");
-        const namesOf = (some: typeof registrations) => some.map(({ name }) => name);
+        const namesOf = (some: typeof registrations) => some.map(roleOf);
         const left = namesOf(registrations.filter((each) => each !== stack && !each.protect));
         assert.deepEqual(left, namesOf(registrations.filter(({ inputs }) => inputs.immutable)));
         assert.ok(left.includes("shop-engine") && left.includes("shop-gear-handler-files"), left.join());

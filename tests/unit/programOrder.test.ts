@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Registration, type Run, run } from "./support/program";
+import { type Registration, type Run, roleOf, run } from "./support/program";
 import { EVERY_FORM, operatorsProgram, type SampleProgram, sampleProgram } from "./support/sampleOperators";
 
 /** In this order Pulumi creates; in the opposite one it deletes. */
@@ -12,7 +12,7 @@ describe("the order of the program", () => {
   });
 
   const named = (name: string): Registration => {
-    const found = made.registrations.find((each) => each.name === name && each.custom);
+    const found = made.registrations.find((each) => roleOf(each) === name && each.custom);
     assert.ok(found, `${name} is not registered`);
     return found;
   };

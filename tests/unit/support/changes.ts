@@ -28,6 +28,7 @@ function isReplaced(before: Registration, after: Registration): boolean {
   return nameOf(before) !== nameOf(after) || before.inputs.immutable === true;
 }
 
-function nameOf({ inputs }: Registration): unknown {
+/** The name of a registered object in the cluster. */
+export function nameOf({ inputs }: Registration): unknown {
   return isRecord(inputs.metadata) ? inputs.metadata.name : undefined;
 }

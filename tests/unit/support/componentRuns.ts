@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
-import { type Registration, type Run, type RunOptions, run } from "./program";
+import { type Registration, type Run, type RunOptions, roleOf, run } from "./program";
 
 /**
  * What Pulumi logs while something runs. As in Pulumi (sdk/nodejs/log/index.ts), messages come one after another, and one
@@ -32,7 +32,7 @@ export function kinds({ manifests }: Run): string[] {
 
 /** The registration with this name. */
 export function named({ registrations }: Run, name: string): Registration {
-  const registration = registrations.find((each) => each.name === name);
+  const registration = registrations.find((each) => roleOf(each) === name);
   assert.ok(registration, `${name} is not registered`);
   return registration;
 }

@@ -124,3 +124,8 @@ function recordRequests(requests: Map<string, RegisterRequest>): void {
       callback(error, response);
     });
 }
+
+/** The name of a resource in Pulumi's tree, for an immutable ConfigMap without the hash of its content. */
+export function roleOf({ name }: Registration): string {
+  return name.replace(/-[0-9a-f]{10}$/, "");
+}
