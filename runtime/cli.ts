@@ -59,7 +59,7 @@ export { isExpired } from "./operator/eventMarks";
 export { eventMapper, type Mapped } from "./operator/mapEvent";
 export { storedForm } from "./operator/storedForm";
 export { isList } from "./operator/uses";
-export { DEFINITION_FILE, flawsOf } from "./programs/definitionFile";
+export { DEFINITION_FILE } from "./programs/definitionFile";
 export {
   handlerAccountOf,
   keepHandlerToken,

@@ -2,7 +2,7 @@ import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
 import { isRecord } from "../../runtime/base/json";
 import type { OperatorIdentity } from "../../runtime/base/names";
 import { isDnsName, type KubernetesObject } from "../../runtime/base/objects";
-import { DEFINITION_FILE, flawsOf, type Operator } from "../../runtime/cli";
+import { DEFINITION_FILE, type Operator } from "../../runtime/cli";
 
 /** The part of an operator's definition that an installed operator reveals. */
 export type InstalledDefinition = Pick<
@@ -165,6 +165,22 @@ function flawsIn(definition: unknown, argosyVersion: string | undefined): string
     ...(namespaces === "all" || Array.isArray(namespaces) ? [] : ["namespaces is not a list"]),
     ...(watch === undefined || (isRecord(watch) && isRecord(watch["labels"])) ? [] : ["watch has no labels"]),
   ];
+}
+
+/** The fields of a definition that are not what they must be: "namespaces is not a list". */
+function flawsOf(
+  definition: Readonly<Record<string, unknown>>,
+  needed: Readonly<Record<string, string>>,
+): string[] {
+  return Object.entries(needed)
+    .filter(([field, kind]) => kindOf(definition[field]) !== kind)
+    .map(([field, kind]) => `${field} is not ${kind}`);
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (isRecord(value)) return "an object";
+  return typeof value === "string" ? "a string" : `a ${typeof value}`;
 }
 
 /** The texts of a definition that are not the names that they must be: "installation is not a name". */

@@ -29,48 +29,16 @@ export function definitionFileContent(operator: Operator): string {
   return JSON.stringify(ofRuns);
 }
 
-/** A definition that no runner can use: it has not the form that the manifests write. */
-export class DefinitionFileError extends Error {
-  override readonly name = "DefinitionFileError";
-}
-
-/** What a field must be: "a string", "an object", "a list". */
-type Needed = Readonly<Record<string, string>>;
-
-/** The fields that the engine needs. */
-const NEEDED: Needed = {
-  name: "a string",
-  installation: "a string",
-  formerNames: "a list",
-  handler: "an object",
-  children: "a list",
-  uses: "an object",
-  customResource: "an object",
-  concurrency: "a number",
-  timeoutSeconds: "a number",
-  resyncSeconds: "a number",
-  rules: "a list",
-};
-
-/** The fields of a definition that are not what they must be: "namespaces is not a list". */
-export function flawsOf(definition: Readonly<Record<string, unknown>>, needed: Needed): string[] {
-  return Object.entries(needed)
-    .filter(([field, kind]) => kindOf(definition[field]) !== kind)
-    .map(([field, kind]) => `${field} is not ${kind}`);
-}
-
 /**
  * Reads the operator that this runner runs. With `execution: "pod"` it has the {@link RunnerFields} of a run.
  * @param folder the folder of operator.json
- * @throws DefinitionFileError if the file does not exist, or does not have the form of {@link definitionFileContent}
+ * @throws Error if the file does not exist, or is no JSON object
  */
 export function readDefinitionFile(folder: string): Operator {
   const file = path.join(folder, DEFINITION_FILE);
   const content = parse(file);
   const definition: Record<string, unknown> =
     content["execution"] === "pod" ? { ...IN_A_RUN, ...content } : content;
-  const flaws = flawsOf(definition, NEEDED);
-  if (flaws.length > 0) throw unusable(file, flaws.join(", and "));
   return {
     ...(definition as unknown as Operator),
     folder: POD_LAYOUT.handler,
@@ -90,13 +58,8 @@ function parse(file: string): Record<string, unknown> {
   throw unusable(file, "it is not an object");
 }
 
-function unusable(file: string, complaint: string): DefinitionFileError {
-  const remedy = "Deploy the operator again: the file is generated from its definition.";
-  return new DefinitionFileError(`${file}: ${complaint}. ${remedy}`);
-}
-
-function kindOf(value: unknown): string {
-  if (Array.isArray(value)) return "a list";
-  if (isRecord(value)) return "an object";
-  return typeof value === "string" ? "a string" : `a ${typeof value}`;
+function unusable(file: string, complaint: string): Error {
+  return new Error(
+    `${file}: ${complaint}. Deploy the operator again: the file is generated from its definition.`,
+  );
 }

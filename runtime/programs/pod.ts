@@ -60,7 +60,7 @@ export function openPodContext(
 
 /**
  * Reads the operator of a pod.
- * @throws DefinitionFileError if its definition is missing or unusable
+ * @throws Error if its definition is missing or unusable
  */
 export function openPod(context: PodContext): Pod {
   const operator = readDefinitionFile(pathOf(context.settings, "definition"));
