@@ -383,7 +383,7 @@ describe("the engine in a pod of its own", () => {
     const { exitCode, message, answer = "" } = await bench.submitted({ object: JSON.stringify(example) });
     assert.equal(exitCode, 0);
     assert.ok(answer.length <= 512 * 1024, `${answer.length} characters`);
-    assert.match(message, /and the first 524288 are shown here/);
+    assert.match(message, /and the first \d+ are shown here/);
   });
 
   it("fails where its Workflow makes no sense, and says why", async () => {
