@@ -35,7 +35,7 @@ describe("the engine in a pod of its own", () => {
     return { client: meddler, patienceMs: 0 };
   };
 
-  it("stays with an object that changes while the handler works, however long that takes", async () => {
+  it("leaves a change while the handler works to the run of that change", async () => {
     const manifest = object("demo", answering(configMap("old")));
     await api.apply(manifest);
     const change = () => api.apply(object("demo", answering(configMap("new"))));
@@ -43,10 +43,8 @@ describe("the engine in a pod of its own", () => {
       { namespace, name: "demo" },
       impatient({ before: once(change) }),
     );
-    assert.deepStrictEqual(
-      [exitCode, bench.reports.map(({ skipped }) => skipped)],
-      [0, [undefined, undefined]],
-    );
+    assert.equal(exitCode, 0);
+    await bench.submitted({ namespace, name: "demo" });
     await bench.assertNewest(manifest);
     await api.get(bench.inTest(configMap("new")));
   });
@@ -74,16 +72,5 @@ describe("the engine in a pod of its own", () => {
     assert.equal((await running).exitCode, 0);
     await bench.assertNewest(manifest);
     await api.assertGone(bench.inTest(deployment("web")));
-  });
-
-  it("leaves an object that never rests to the next run when its time is over", async () => {
-    await api.apply(object("demo", answering(configMap("settings"))));
-    let change = 0;
-    const before = () =>
-      api.apply(object("demo", { ...answering(configMap("settings")), delayMs: ++change }));
-    const more = { ...impatient({ before }), changesPatienceMs: 6_000 };
-    const { exitCode } = await bench.submitted({ namespace, name: "demo" }, more);
-    assert.equal(exitCode, 0);
-    assert.ok(bench.reports.length > 1, `${bench.reports.length} reconciles`);
   });
 });

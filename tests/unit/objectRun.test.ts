@@ -43,7 +43,7 @@ describe("the run of an object in a pod of its own", () => {
         },
       },
       fence: { assert: () => {}, problem: undefined },
-      runName: () => undefined,
+      workflow: "run",
       program: undefined,
     };
     const target = { kind: "object", name, uid: "widget-uid", due: undefined } as const;

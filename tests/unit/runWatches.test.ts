@@ -164,28 +164,6 @@ describe("the object of a run", () => {
     watches = watching(cluster.client(), []);
   });
 
-  it("has a new state if an answer or a watch shows a change of it, until it is read", async () => {
-    const object = cluster.put(widget());
-    assert.equal((await watches.read())?.metadata.uid, object.metadata.uid);
-    assert.equal(watches.hasNewState, false);
-    watches.objects.learn(cluster.put({ ...object, status: { seen: 1 } }));
-    assert.equal(watches.hasNewState, false);
-    watches.objects.learn(cluster.put(widget({ generation: 4 })));
-    assert.equal(watches.hasNewState, true);
-    assert.equal((await watches.read())?.metadata.generation, 4);
-    assert.equal(watches.hasNewState, false);
-  });
-
-  it("has no new state if a watch shows that it went when the run had finished with it", async () => {
-    const object = cluster.put(widget());
-    await watches.read();
-    watches.forget();
-    watches.objects
-      .sink("shop")
-      .remove({ ...object, metadata: { ...object.metadata, resourceVersion: "900" } });
-    assert.equal(watches.hasNewState, false);
-  });
-
   it("is known from answers until it is forgotten, and is then listed again", async () => {
     cluster.put(widget());
     await watches.read();

@@ -7,7 +7,6 @@ import { describeRun } from "../../report/recordedRun";
 import type { RunTarget } from "../workflows/runTarget";
 import { OneObject, type OneObjectOptions } from "./oneObject";
 import { ASK_AGAIN_MS, Patience } from "./patience";
-import { runSeconds } from "./runSeconds";
 
 /** What an {@link ObjectRun} works with. */
 export interface ObjectRunOptions
@@ -19,8 +18,6 @@ export interface ObjectRunOptions
    * that wants to be asked again, an API server that comes back. @default 30000
    */
   readonly patienceMs?: number;
-  /** How long a run follows an object that changes, in milliseconds. @default what one try may take: see runSeconds */
-  readonly changesPatienceMs?: number;
   /** Ends such waits. A reconcile in progress is completed. */
   readonly signal?: AbortSignal;
 }
@@ -28,10 +25,12 @@ export interface ObjectRunOptions
 /** The shortest wait, so that nothing becomes a busy loop. Each further wait for the same reason is twice as long. */
 const SOON_MS = 100;
 
-/** The run of one object in a pod of its own: reconciles until nothing is expected soon. */
+/**
+ * The run of one object in a pod of its own: reconciles until nothing is expected soon. If the object changes meanwhile, another run
+ * follows.
+ */
 export class ObjectRun {
   private readonly patience: Patience;
-  private readonly changesUntil: number;
   private attempt = 1;
   private due: readonly DueSchedule[] | undefined;
   private paceMs = SOON_MS;
@@ -43,16 +42,14 @@ export class ObjectRun {
     private readonly options: ObjectRunOptions,
     private readonly parts: Omit<OneObjectOptions, keyof ObjectRunOptions | "name" | "uid" | "isBeyondRun">,
   ) {
-    const { patienceMs, changesPatienceMs = runSeconds(options.operator) * 1000, signal } = options;
-    this.patience = new Patience(patienceMs, signal);
-    this.changesUntil = performance.now() + changesPatienceMs;
+    this.patience = new Patience(options.patienceMs, options.signal);
     const isBeyondRun = (afterMs: number) => performance.now() + afterMs > this.patience.until;
     this.due = target.due && [target.due];
     const { name, uid } = target;
     this.object = new OneObject({ ...options, ...parts, name, uid, isBeyondRun });
   }
 
-  /** Reconciles until nothing is expected soon and the object has not changed since its last reconcile. */
+  /** Reconciles until nothing is expected soon. */
   async finish(): Promise<RunOutcome> {
     try {
       const outcome = await this.reconcile();
@@ -80,10 +77,8 @@ export class ObjectRun {
       // A schedule that a user starts by hand is started once.
       if (report.result === "succeeded") this.due = undefined;
       this.options.onReport?.(report);
-      if (await this.comesAgain(report)) {
-        if (report.failure) this.attempt++;
-      } else if (await this.hasChanged()) this.attempt = 1;
-      else return outcomeOf(report);
+      if (!(await this.comesAgain(report))) return outcomeOf(report);
+      if (report.failure) this.attempt++;
     }
   }
 
@@ -139,18 +134,10 @@ export class ObjectRun {
     return isInTime;
   }
 
-  /**
-   * Whether a write of our own found the object changed. This run then goes on. A change after our last write leads to
-   * another run. Also false if this run has followed the object for so long that it leaves the rest to the next run.
-   */
-  private async hasChanged(): Promise<boolean> {
-    return this.object.watches.hasNewState && performance.now() <= this.changesUntil && this.waitForChanges();
-  }
-
   private waitForChanges(): Promise<boolean> {
     const ms = this.paceMs;
     this.paceMs = Math.min(2 * ms, ASK_AGAIN_MS);
-    return this.patience.wait(ms, this.changesUntil);
+    return this.patience.wait(ms);
   }
 }
 

@@ -29,9 +29,9 @@ export class Patience {
   }
 
   /** Waits. False if the wait would be longer than the patience, or if the signal aborts. */
-  async wait(ms: number, until = this.until): Promise<boolean> {
+  async wait(ms: number): Promise<boolean> {
     const { signal } = this;
-    if (performance.now() + ms > until || signal?.aborted) return false;
+    if (performance.now() + ms > this.until || signal?.aborted) return false;
     await pause(Math.max(0, ms), undefined, { signal }).catch(() => {});
     return !signal?.aborted;
   }

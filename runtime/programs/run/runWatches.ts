@@ -101,11 +101,6 @@ export class RunWatches {
     this.objects.invalidate(this.options.name);
   }
 
-  /** Whether the object still exists, as far as is known, and has changed since it was last read. */
-  get hasNewState(): boolean {
-    return this.isChanged && this.isObjectListed && this.objects.has(this.options.name);
-  }
-
   /**
    * Lists an object's children if they are not known. If runs have reported on every generation except the newest, only the kinds in
    * the engine's memory are listed. Otherwise a run may have ended before it could remember what it had applied, and every kind is
