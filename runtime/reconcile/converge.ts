@@ -109,7 +109,7 @@ async function conclude(
   made: Made,
   { schedules, reportedEvents }: Partial<Memory>,
 ): Promise<void> {
-  const { scrubber, unconfirmed, operator, resource, objects, others } = parts;
+  const { scrubber, operator, resource, objects, others } = parts;
   const { answer, object, progress } = made;
   const { verdict, ...found } = await judge(parts.children, object, progress).catch(
     async (error: unknown) => {
@@ -123,7 +123,8 @@ async function conclude(
   const masked = run.verdict;
   if (answer.requeueAfterSeconds !== undefined) run.againAfter(answer.requeueAfterSeconds * 1000);
   const news = newEventsIn(answer.events ?? [], object.metadata.generation ?? 1, reportedEvents);
-  const writing = async () => {
+  run.events.push(...news.events);
+  await run.timeline.step("status", async () => {
     const all = { reportedEvents: news.fingerprints, schedules };
     const now = await rememberMade(parts, run, made, all, masked);
     if (parts.standing) run.remembered = (await parts.memories.of(now)).digest;
@@ -131,9 +132,7 @@ async function conclude(
     if (others || operator.formerNames.length === 0) return;
     const released = await releaseFormer(run.client, resource, now, formerManagersOf(operator));
     if (released !== now) objects.learn(released);
-  };
-  await run.timeline.step("status", () => unconfirmed.while(run.name, news, writing));
-  run.events.push(...news.events);
+  });
 }
 
 /** Remembers which of the answered children were ready when they went. @returns the object's memory then */

@@ -105,8 +105,8 @@ async function askToFinalize(
   const againAfterMs = (answer.requeueAfterSeconds ?? FINALIZE_AGAIN_SECONDS) * 1000;
   const writing = () =>
     rememberUnfinished(parts, run, object, answer, memory, news.fingerprints, againAfterMs);
-  await run.timeline.step("status", () => parts.unconfirmed.while(run.name, news, writing));
   run.events.push(...news.events);
+  await run.timeline.step("status", writing);
   run.againAfter(againAfterMs);
   return undefined;
 }

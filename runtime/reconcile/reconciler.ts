@@ -15,7 +15,7 @@ import { converge } from "./converge";
 import { clearUpAfterGone } from "./departures";
 import { consequenceOf, WatchLateError } from "./errors";
 import { finalize } from "./finalize";
-import { type Outcome, type ReconcileIdentity, UnconfirmedEvents } from "./report";
+import type { Outcome, ReconcileIdentity } from "./report";
 import { isByUser } from "./rolloutGate";
 import {
   failedOutcome,
@@ -60,7 +60,6 @@ export class Reconciler {
       finalizers: others ? undefined : new Finalizers(resource, operator),
       sweep: new Sweep(options),
       scrubber: new Scrubber(),
-      unconfirmed: new UnconfirmedEvents(),
       checkStatus: statusChecker(operator.customResource.statusSchema),
     };
     // A handler may write before its first question.
@@ -72,7 +71,6 @@ export class Reconciler {
 
   /** An object is gone. Nothing is kept of it. If it is being reconciled, its last reconcile ends by itself. */
   forgetObject(name: ObjectName): void {
-    this.parts.unconfirmed.forget(name);
     this.outages.ended(keyOf(name));
     this.outages.ended(unreadKey(name));
     this.parts.standing?.forget(keyOf(name));
@@ -129,7 +127,6 @@ export class Reconciler {
     if (!object) throw new ObjectGoneError();
     const memory = await parts.memories.of(object);
     run.remembered = memory.digest;
-    run.events.push(...parts.unconfirmed.takeUnconfirmed(name, memory.reportedEvents));
     const { namespace, deletionTimestamp } = object.metadata;
     const byUser = isByUser(object, run.context.arrival, !parts.others);
     if (annotated(object.metadata, PAUSED_ANNOTATION)) return run.skip("paused");

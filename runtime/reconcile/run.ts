@@ -23,7 +23,7 @@ import type { Outages } from "../write/outages";
 import type { Sweep } from "../write/sweep";
 import type { Completeness } from "./completeness";
 import { type Consequence, consequenceOf, SHORTEST_WAIT_MS } from "./errors";
-import type { ObjectEvent, Outcome, ReconcileIdentity, ReconcileReport, UnconfirmedEvents } from "./report";
+import type { ObjectEvent, Outcome, ReconcileIdentity, ReconcileReport } from "./report";
 import type { RolloutGate } from "./rolloutGate";
 import type { StandingAnswers } from "./standingAnswers";
 import { lastWriteOf, Timeline } from "./timeline";
@@ -267,7 +267,6 @@ export interface Parts extends ReconcilerOptions {
   readonly sweep: Sweep;
   /** Remembers every Secret that the handler is given or answers. */
   readonly scrubber: Scrubber;
-  readonly unconfirmed: UnconfirmedEvents;
   /** Says what is wrong with a status that a handler has answered. Undefined: nothing is. */
   readonly checkStatus: (status: unknown) => string | undefined;
 }

@@ -77,8 +77,8 @@ class FaultyWork {
     const parts = { heapBudget, differingAnswers, queue, ...contests, requests, alarms, metrics };
     const known = { recorder, traces, watches, objects, outbox, reconciler };
     const { outages, parts: those } = inner;
-    const { scrubber, unconfirmed, finalizers, sweep, writer } = those;
-    const reconciling = { scrubber, outages, unconfirmed, finalizers, sweep, writer, read: those["objects"] };
+    const { scrubber, finalizers, sweep, writer } = those;
+    const reconciling = { scrubber, outages, finalizers, sweep, writer, read: those["objects"] };
     for (const [name, part] of Object.entries({
       ...parts,
       ...known,
