@@ -8,8 +8,6 @@ export interface TraceContext {
   readonly rootId: string;
   /** The span in which the handler is asked, as 16 hexadecimal digits: the parent of the handler's own spans. */
   readonly handlerId: string;
-  /** The span that the run is a part of. @default none */
-  readonly parentId?: string | undefined;
   /** Whether the trace is sent. If not, the handler's own spans should not be sent either. */
   readonly isSampled: boolean;
 }
@@ -34,11 +32,6 @@ export function newTrace(ratio: number, random: (bytes: number) => Buffer = rand
     handlerId: newSpanId(random),
     isSampled: drawn < ratio,
   };
-}
-
-/** A further run in another span's trace. */
-export function partOf({ traceId, isSampled }: TraceContext, parentId: string): TraceContext {
-  return { traceId, parentId, rootId: newSpanId(), handlerId: newSpanId(), isSampled };
 }
 
 /** The id of a span: 16 hexadecimal digits. */

@@ -35,12 +35,10 @@ export async function tellRunner(
   { timeoutMs, ...to }: RunnerAddress,
 ): Promise<Extract<HintResult, "forwarded" | "absent" | "invalid" | "leaderless">> {
   try {
-    const response = await postJson({ agent: AGENT, ...to }, JSON.stringify(about), timeoutMs);
-    // The rest of the answer does not matter.
-    response.on("error", () => {}).resume();
-    if (response.statusCode === 204) return "forwarded";
-    if (response.statusCode === ABSENT) return "absent";
-    return response.statusCode === 400 ? "invalid" : "leaderless";
+    const code = await postJson({ agent: AGENT, ...to }, JSON.stringify(about), timeoutMs);
+    if (code === 204) return "forwarded";
+    if (code === ABSENT) return "absent";
+    return code === 400 ? "invalid" : "leaderless";
   } catch {
     return "leaderless";
   }

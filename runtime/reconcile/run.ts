@@ -26,7 +26,7 @@ import { type Consequence, consequenceOf, SHORTEST_WAIT_MS } from "./errors";
 import type { ObjectEvent, Outcome, ReconcileIdentity, ReconcileReport } from "./report";
 import type { RolloutGate } from "./rolloutGate";
 import type { StandingAnswers } from "./standingAnswers";
-import { lastWriteOf, Timeline } from "./timeline";
+import { Timeline } from "./timeline";
 
 /** On whose behalf one reconcile works. */
 export interface ReconcileContext {
@@ -192,9 +192,9 @@ export class Run implements WriteScope {
 
   /** The outcome, when the reconcile has ended. */
   outcome(): Outcome {
-    const { events, again, verdict, digest, settled, object } = this;
+    const { events, again, verdict, digest, settled } = this;
     const nextLook = this.report.skipped === "gone" ? undefined : this.nextLook;
-    const timing = this.timeline.timing(object && lastWriteOf(object));
+    const timing = this.timeline.timing();
     this.note({ timing, durationMs: timing.to - timing.from });
     return { report: this.report, events, again, verdict, digest, settled, nextLook };
   }

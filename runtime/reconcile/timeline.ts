@@ -1,6 +1,4 @@
 import { monotonicNow } from "../base/clock";
-import { MANAGER_PREFIX } from "../base/names";
-import { type KubernetesObject, latestOf } from "../base/objects";
 import { cut } from "../base/text";
 import type { ChildVerb } from "../write/childApplier";
 import type { ChildChange } from "../write/childWriter";
@@ -49,8 +47,6 @@ export interface ReconcileTiming {
   readonly steps: readonly Step[];
   /** How many steps were left out, because there were too many. */
   readonly omitted: number;
-  /** When another client last wrote the object, in milliseconds since 1970. Kubernetes notes whole seconds. */
-  readonly writtenAt?: number | undefined;
 }
 
 /** The most steps that are kept of a reconcile, and the most of those that changed nothing: it may have thousands of children. */
@@ -97,9 +93,9 @@ export class Timeline {
   }
 
   /** The steps until now. */
-  timing(writtenAt: number | undefined): ReconcileTiming {
+  timing(): ReconcileTiming {
     const { from, steps, omitted } = this;
-    return { from, to: this.now(), steps, omitted, ...(writtenAt !== undefined && { writtenAt }) };
+    return { from, to: this.now(), steps, omitted };
   }
 
   private keep(step: Step): void {
@@ -110,20 +106,4 @@ export class Timeline {
     else this.omitted++;
     if (isUnchanged) this.unchanged++;
   }
-}
-
-/**
- * When another client last wrote an object, apart from its status, in milliseconds since 1970. `managedFields` notes that time in
- * whole seconds. For an object that is being deleted it is the time of the deletion. Undefined if the time is unknown.
- *
- * Caveat: a write that only removes fields leaves no time.
- */
-export function lastWriteOf({ metadata }: KubernetesObject): number | undefined {
-  const { creationTimestamp, deletionTimestamp, managedFields } = metadata;
-  if (deletionTimestamp !== undefined) return latestOf([deletionTimestamp]);
-  if (!managedFields) return undefined;
-  const times = managedFields.map(({ manager = "", subresource, time }) =>
-    subresource || manager.startsWith(MANAGER_PREFIX) ? undefined : time,
-  );
-  return latestOf([creationTimestamp, ...times]);
 }

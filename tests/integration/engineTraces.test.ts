@@ -145,7 +145,7 @@ describe("traces of a resident engine", function () {
   });
 });
 
-describe("the trace of a run in a pod of its own", () => {
+describe("the traces of a run in a pod of its own", () => {
   let bench: PodBench;
   let collector: Collector;
   usePods({ name: "traced-pods" }, (begun) => {
@@ -156,7 +156,7 @@ describe("the trace of a run in a pod of its own", () => {
   });
   after(() => collector?.stop());
 
-  it("begins when its Workflow was made, and has a part for each of its reconciles", async () => {
+  it("are one for each of its reconciles, which name its Workflow", async () => {
     const exporter = collector.exporter();
     const reports: ReconcileReport[] = [];
     await bench.api.apply(bench.object("demo", answering(configMap("settings", { key: CONTENT }))));
@@ -169,19 +169,19 @@ describe("the trace of a run in a pod of its own", () => {
     await exporter.close(60_000);
     const { spans } = collector;
     assertTree(spans);
-    const [root, ...others] = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
-    assert.ok(root);
-    assert.deepEqual(others, []);
-    assert.equal(root.name, "run TracedPods");
-    assert.equal(attributeOf(root, "argosy.run"), "traced");
-    assert.ok(spans.every(({ traceId }) => traceId === root.traceId));
-    assert.deepEqual(new Set(reports.map(({ traceId }) => traceId)), new Set([root.traceId]));
-    const parts = spans.filter(({ parentSpanId }) => parentSpanId === root.spanId).map(({ name }) => name);
-    assert.deepEqual(parts.sort(), ["pod start", ...reports.map(() => "reconcile TracedPods")]);
+    const roots = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
+    const traceIds = roots.map(({ traceId }) => traceId);
+    assert.ok(roots.length > 0);
+    assert.deepEqual(new Set(roots.map(({ name }) => name)), new Set(["reconcile TracedPods"]));
+    assert.deepEqual(new Set(roots.map((root) => attributeOf(root, "argosy.run"))), new Set(["traced"]));
+    assert.deepEqual(
+      reports.map(({ traceId }) => traceId),
+      traceIds,
+    );
     const names = spans.map(({ name }) => name);
     for (const name of ["handler", "created ConfigMap", "status"]) assert.ok(names.includes(name), name);
     assert.ok(!collector.bodies.join().includes(CONTENT));
     const [first] = bench.operator.calls("demo");
-    assert.match(first?.trace ?? "", new RegExp(`^00-${root.traceId}-[0-9a-f]{16}-01$`));
+    assert.match(first?.trace ?? "", new RegExp(`^00-${traceIds[0]}-[0-9a-f]{16}-01$`));
   });
 });

@@ -34,7 +34,7 @@ describe("an object in a run of its own", () => {
       name: NAME,
       namespace: "argosy",
       instance: "pod",
-      runName: () => undefined,
+      workflow: "run",
       program: undefined,
       isBeyondRun: () => false,
     });

@@ -40,7 +40,7 @@ describe("the traces of a pod", () => {
     const traces = open({ endpoint: collector.endpoint });
     assert.ok(traces);
     const { traceId, rootId: spanId } = traces.begin();
-    traces.sendMade(() => [{ traceId, spanId, name: "a", from: 1, to: 2, attributes: {} }]);
+    traces.add(() => [{ traceId, spanId, name: "a", from: 1, to: 2, attributes: {} }]);
     await traces.close(60_000);
     await eventually(() => assert.equal(collector.bodies.length, 1));
     const { attributes } = JSON.parse(collector.bodies[0] ?? "").resourceSpans[0].resource;

@@ -1,19 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { FAILURE_REASONS, ReconcileFailure } from "../../runtime/base/failure";
-import { newTrace, partOf, traceparentOf } from "../../runtime/base/traceContext";
+import { newTrace, traceparentOf } from "../../runtime/base/traceContext";
 import { CAUSES } from "../../runtime/base/turn";
-import { RunTrace } from "../../runtime/programs/run/runTrace";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { STEPS, type Step } from "../../runtime/reconcile/timeline";
-import { otlpTraces, TraceExporter } from "../../runtime/report/traces/exporter";
-import {
-  type Span,
-  spansOf,
-  spansOfPod,
-  type TracedRun,
-  timingText,
-} from "../../runtime/report/traces/spans";
+import { otlpTraces } from "../../runtime/report/traces/exporter";
+import { type Span, spansOf, type TracedRun, timingText } from "../../runtime/report/traces/spans";
 import { reconcileReport } from "./support/objects";
 
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/;
@@ -55,10 +48,6 @@ const tracedRun: fc.Arbitrary<TracedRun> = fc
     steps: fc.array(step, { maxLength: 20 }),
     from: moment,
     took: duration,
-    writtenAt: fc.option(
-      fc.integer({ min: -5_000_000, max: 5_000_000 }).map((offset) => BEGIN + offset),
-      { nil: undefined },
-    ),
     arrival: fc.option(
       fc.record({
         cause: fc.constantFrom(...CAUSES),
@@ -71,10 +60,8 @@ const tracedRun: fc.Arbitrary<TracedRun> = fc
     reportTime: fc.option(fc.record({ from: moment, took: duration }), { nil: undefined }),
     failure: fc.option(fc.constantFrom(...FAILURE_REASONS), { nil: undefined }),
     namespace: fc.option(name, { nil: undefined }),
-    isPart: fc.boolean(),
   })
-  .map(({ steps, from, took, writtenAt, arrival, reportTime, failure, namespace, isPart }) => {
-    const trace = newTrace(1);
+  .map(({ steps, from, took, arrival, reportTime, failure, namespace }) => {
     const report = reconcileReport({
       namespace,
       uid: "widget-uid",
@@ -84,13 +71,13 @@ const tracedRun: fc.Arbitrary<TracedRun> = fc
       ...(failure && { failure: new ReconcileFailure(failure, "no luck", { log: CONTENT }) }),
       log: CONTENT,
       durationMs: took,
-      timing: { from, to: from + took, steps, omitted: 0, writtenAt },
+      timing: { from, to: from + took, steps, omitted: 0 },
       ...(arrival && {
         arrival: { ...arrival, takenAt: arrival.readyAt + arrival.waited },
       }),
     });
     return {
-      trace: isPart ? partOf(trace, trace.rootId) : trace,
+      trace: newTrace(1),
       report,
       ...(reportTime && {
         reportTime: { from: reportTime.from, to: reportTime.from + reportTime.took },
@@ -116,7 +103,7 @@ describe("the spans of a run", () => {
         assertWithinParents(spans);
         const [root, ...parts] = spans;
         assert.equal(root?.spanId, run.trace.rootId);
-        assert.equal(root?.parentId, run.trace.parentId);
+        assert.equal(root?.parentId, undefined);
         assert.ok(parts.every(({ parentId }) => parentId === run.trace.rootId));
         for (const { traceId, spanId } of spans) {
           assert.equal(traceId, run.trace.traceId);
@@ -155,7 +142,7 @@ describe("the spans of a run", () => {
     report: reconcileReport({
       namespace: "shop",
       durationMs: 80,
-      timing: { from: 20, to: 100, steps, omitted: 0, writtenAt: BEGIN - 2_000 },
+      timing: { from: 20, to: 100, steps, omitted: 0 },
       ...more,
     }),
   });
@@ -173,8 +160,7 @@ describe("the spans of a run", () => {
     const traced = { ...run({ arrival }, steps), reportTime: { from: 120, to: 150 } };
     const spans = spansOf(traced, epochOf);
     assert.deepEqual(spans.map(told), [
-      ["reconcile Widget", -2_000, 150],
-      ["api write", -2_000, -1_000],
+      ["reconcile Widget", 5, 150],
       ["watch", 5, 10],
       ["queue", 10, 20],
       ["read", 20, 21],
@@ -185,26 +171,13 @@ describe("the spans of a run", () => {
       ["report", 120, 150],
     ]);
     assert.equal(spans.find(({ name: what }) => what === "handler")?.spanId, traced.trace.handlerId);
-    assert.deepEqual(spans[6]?.attributes, {
+    assert.deepEqual(spans[5]?.attributes, {
       "argosy.child.api_version": "apps/v1",
       "argosy.child.kind": "Deployment",
       "argosy.child.name": "sessions",
       "k8s.namespace.name": "shop",
-      "k8s.deployment.name": "sessions",
       "argosy.child.verb": "created",
     });
-  });
-
-  it("show no write that did not bring the run about: of long ago, of the future, or if a child did", () => {
-    const names = (cause: "watch" | "child", writtenAt: number) => {
-      const arrival = { cause, at: 5, readyAt: 10, takenAt: 20 };
-      const timing = { from: 20, to: 100, steps: [], omitted: 0, writtenAt };
-      return spansOf(run({ arrival, timing }), epochOf).map(({ name: what }) => what);
-    };
-    assert.ok(names("watch", BEGIN - 1).includes("api write"));
-    assert.ok(!names("child", BEGIN - 1).includes("api write"));
-    assert.ok(!names("watch", BEGIN - 3_700_000).includes("api write"));
-    assert.ok(!names("watch", BEGIN + 6).includes("api write"));
   });
 
   it("say why a run failed, on the run and on the step", () => {
@@ -214,56 +187,6 @@ describe("the spans of a run", () => {
     assert.deepEqual([root?.error, part?.error], ["ChildRefused: no such field", "no such field"]);
     assert.equal(root?.attributes["error.type"], "ChildRefused");
     assert.equal(part?.name, "apply Deployment");
-  });
-
-  it("of a run in a pod hold those of its reconciles, from when its Workflow was made", () => {
-    const trace = newTrace(1);
-    const part = partOf(trace, trace.rootId);
-    const pod = { operator: "shop", kind: "Widget", run: "shop-x2", error: undefined, from: 10, to: 200 };
-    const submittedAt = BEGIN - 3_000;
-    const spans = [
-      ...spansOfPod({ ...pod, trace, submittedAt }, epochOf),
-      ...spansOf({ ...run(), trace: part }, epochOf),
-    ];
-    assertWithinParents(spans);
-    assert.deepEqual(spans.map(told), [
-      ["run Widget", -3_000, 200],
-      ["pod start", -3_000, 10],
-      ["reconcile Widget", 20, 100],
-    ]);
-    assert.equal(spans[2]?.parentId, spans[0]?.spanId);
-    // The node's clock is behind the API server's.
-    assertWithinParents(spansOfPod({ ...pod, trace, submittedAt: BEGIN + 9_000 }, epochOf));
-  });
-
-  it("of a run in a pod lie within it, although the wall clock is read in whole milliseconds", () => {
-    const spans: Span[] = [];
-    const url = new URL("http://collector");
-    const traces = new TraceExporter({ url, headers: {}, resource: {}, onNotice: assert.fail });
-    traces.add = (made) => void spans.push(...made);
-    const metadata = {
-      name: "shop-x2",
-      uid: "1",
-      resourceVersion: "1",
-      creationTimestamp: "2026-11-20T14:00:00Z",
-    };
-    const workflow = { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow", metadata };
-    const now = Date.now;
-    const wall = Date.parse("2026-11-20T14:00:09Z");
-    try {
-      Date.now = () => wall + 1;
-      const runTrace = new RunTrace({ traces, operator: "shop", kind: "Widget", workflow, from: 0 });
-      const to = performance.now();
-      const { report } = run();
-      const timing = { from: 0, to, steps: [], omitted: 0, writtenAt: undefined };
-      runTrace.ended(runTrace.begin(), { ...report, timing }, undefined);
-      Date.now = () => wall;
-      runTrace.finish(undefined);
-    } finally {
-      Date.now = now;
-    }
-    assert.deepEqual(spans.map(({ name }) => name).sort(), ["pod start", "reconcile Widget", "run Widget"]);
-    assertWithinParents(spans);
   });
 
   it("are encoded as OTLP has it in JSON", () => {

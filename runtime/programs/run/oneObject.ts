@@ -14,13 +14,14 @@ import type { ReconcileReport } from "../../reconcile/report";
 import { type Footprint, isSameMemory, type Memories, remembered } from "../../remember/memory";
 import { StatusMemories, StatusWriter } from "../../remember/statusMemories";
 import { EventWriter } from "../../report/eventWriter";
+import { isRecorded } from "../../report/recordedRun";
 import type { RunRecord } from "../../report/runRecorder";
 import { messageAbout, Teller } from "../../report/teller";
+import type { TraceExporter } from "../../report/traces/exporter";
 import { ChildWriter } from "../../write/childWriter";
 import { Finalizers } from "../../write/finalizers";
 import { ReadMemories } from "./readMemories";
 import type { RunFence } from "./runFence";
-import type { RunTrace } from "./runTrace";
 import { RunWatches } from "./runWatches";
 import type { ServedKinds } from "./servedKinds";
 
@@ -42,16 +43,16 @@ export interface OneObjectOptions {
   readonly namespace: string;
   /** The pod's name, for Kubernetes Events. */
   readonly instance: string;
-  /** The name of the Workflow that records a run: this pod's own, if the status is to name it. */
-  readonly runName: (report: ReconcileReport) => string | undefined;
+  /** The name of the run's Workflow. */
+  readonly workflow: string;
   /** A fingerprint of the program that runs: see `programOfRun`. */
   readonly program: string | undefined;
   /** Whether the first answer must not lead to deletions: see `WITHHOLD_ANNOTATION`. @default it may */
   readonly withholds?: boolean | undefined;
   /** Whether the run will have ended after this many milliseconds. */
   readonly isBeyondRun: (afterMs: number) => boolean;
-  /** The trace of the run. @default none */
-  readonly trace?: RunTrace | undefined;
+  /** Traces the reconciles. @default none is traced */
+  readonly traces?: TraceExporter | undefined;
 }
 
 const ignore = () => {};
@@ -81,9 +82,12 @@ export class OneObject {
   private wasInterrupted = false;
   /** Whether an answer was applied. */
   private hasSucceeded = false;
+  /** As in a resident runner, the status names a run that changed something. Any other run leaves the name as it is. */
+  private readonly recordOf = (report: ReconcileReport): string | undefined =>
+    isRecorded(report, "changes") ? this.options.workflow : undefined;
 
   constructor(private readonly options: OneObjectOptions) {
-    const { client, resource, kinds, operator, instance, pool, runName } = options;
+    const { client, resource, kinds, operator, instance, pool } = options;
     const direct = new DirectUse(operator, client);
     this.finalizers = new Finalizers(resource, operator);
     this.watches = new RunWatches({ ...options, childResources: kinds.found });
@@ -123,7 +127,7 @@ export class OneObject {
         this.used = gathered.used;
         return gathered;
       },
-      recordOf: runName,
+      recordOf: this.recordOf,
       rollout: { waits: () => false, withholds: () => options.withholds === true && !this.hasSucceeded },
       footprintOf: (uid, againAfterMs) => this.footprintOf(uid, againAfterMs),
     });
@@ -143,8 +147,8 @@ export class OneObject {
     attempt: number,
     startedByHand?: readonly DueSchedule[],
   ): Promise<ReconcileReport> {
-    const { client, fence, name, resource, runName } = this.options;
-    const trace = this.options.trace?.begin();
+    const { client, fence, name, resource, traces, workflow } = this.options;
+    const trace = traces?.begin();
     this.handled = object;
     if (object) {
       const memory = await this.memories.of(object);
@@ -155,7 +159,7 @@ export class OneObject {
     const outcome = await this.reconciler.reconcile(name, attempt, context);
     this.wasInterrupted = outcome.report.result !== "succeeded";
     this.hasSucceeded ||= !this.wasInterrupted;
-    const run = runName(outcome.report);
+    const run = this.recordOf(outcome.report);
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
     const message = messageAbout(outcome, resource, record);
     if (object && outcome.report.failure) await this.rememberFailure(object, outcome.report);
@@ -163,8 +167,9 @@ export class OneObject {
     // If the report fails, the run does not fail: the next run reports.
     if (message) await this.teller.tell(client, name, message);
     const reportTime = message && { from, to: performance.now() };
-    if (trace) this.options.trace?.ended(trace, outcome.report, reportTime);
-    return outcome.report;
+    const { report } = outcome;
+    if (trace) traces?.end({ trace, report, run: workflow, reportTime });
+    return report;
   }
 
   /**

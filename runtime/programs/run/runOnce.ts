@@ -3,16 +3,13 @@ import { programOfRun } from "../../engine/dispatch/footprint";
 import { HandlerPool } from "../../handler/handlerPool";
 import type { HandlerTransport } from "../../handler/handlerTransport";
 import { tryHandler } from "../../reconcile/trial";
-import { isRecorded } from "../../report/recordedRun";
 import type { TraceExporter } from "../../report/traces/exporter";
 import { WORKFLOWS } from "../../report/workflows";
 import { resultOfError, triedAnswer } from "../workflows/runResult";
-import { type RunTarget, resourceOf, runTargetOf } from "../workflows/runTarget";
+import { resourceOf, runTargetOf } from "../workflows/runTarget";
 import { failed, ObjectRun, type ObjectRunOptions, type RunOutcome } from "./objectRun";
-import type { OneObjectOptions } from "./oneObject";
 import { KIND_PATIENCE_MS, Patience } from "./patience";
 import { RunFence } from "./runFence";
-import { RunTrace, type RunTraceOptions } from "./runTrace";
 import { ServedKinds, withServedKind } from "./servedKinds";
 
 /** What a run in a pod of its own works with. */
@@ -24,7 +21,7 @@ export interface RunOnceOptions extends ObjectRunOptions {
   readonly workflow: string;
   /** How often the run checks whether its Workflow still runs, see {@link RunFence}, in milliseconds. @default 10000 */
   readonly lookMs?: number;
-  /** Traces the run. @default it is not traced */
+  /** Traces its reconciles. @default none is traced */
   readonly traces?: TraceExporter | undefined;
 }
 
@@ -37,7 +34,6 @@ export interface RunOnceOptions extends ObjectRunOptions {
  */
 export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   const { client, transport, handlerReady, namespace, workflow: name } = given;
-  const from = performance.now();
   const { handler, timeoutSeconds } = given.operator;
   const isFunction = "function" in handler;
   const pool = new HandlerPool({ transport, isFunction, timeoutMs: timeoutSeconds * 1000 });
@@ -67,7 +63,16 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       const { text, message } = triedAnswer(answer);
       return { exitCode: 0, message, answer: text };
     }
-    return await reconciled(target, options, { workflow, kinds, pool: fencedPool, fence, from });
+    return await new ObjectRun(target, options, {
+      kinds,
+      pool: fencedPool,
+      fence,
+      workflow: name,
+      traces: given.traces,
+      resource: resourceOf(operator.customResource),
+      program: programOfRun(workflow),
+      withholds: annotated(workflow.metadata, WITHHOLD_ANNOTATION),
+    }).finish();
   } catch (error) {
     return failed(resultOfError(error).message);
   } finally {
@@ -76,37 +81,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   }
 }
 
-/** Reconciles the object of a run, and traces that. */
-async function reconciled(
-  target: Extract<RunTarget, { kind: "object" }>,
-  options: RunOnceOptions,
-  {
-    workflow,
-    from,
-    ...parts
-  }: Pick<OneObjectOptions, "kinds" | "pool" | "fence"> & Pick<RunTraceOptions, "workflow" | "from">,
-): Promise<RunOutcome> {
-  const { operator, workflow: name, traces } = options;
-  const { kind } = operator.customResource;
-  const trace = traces && new RunTrace({ traces, operator: operator.name, kind, workflow, from });
-  const run = new ObjectRun(target, options, {
-    ...parts,
-    trace,
-    resource: resourceOf(operator.customResource),
-    // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it is.
-    runName: (report) => (isRecorded(report, "changes") ? name : undefined),
-    program: programOfRun(workflow),
-    withholds: annotated(workflow.metadata, WITHHOLD_ANNOTATION),
-  });
-  const outcome = await run.finish().catch((error: unknown) => {
-    trace?.finish(resultOfError(error).message);
-    throw error;
-  });
-  trace?.finish(outcome.exitCode === 0 ? undefined : outcome.message);
-  return outcome;
-}
-
-/** The same, with requests that leave only as long as the fence is open, and waits that end with it. */
+/** The same options, with requests that leave only as long as the fence is open, and waits that end with it. */
 function fenced(options: RunOnceOptions, { assert, signal: ending }: RunFence): RunOnceOptions {
   const { client, signal } = options;
   return {

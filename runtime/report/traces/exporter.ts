@@ -1,10 +1,6 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { setTimeout as pause } from "node:timers/promises";
 import { urlToHttpOptions } from "node:url";
-import { within } from "../../base/clock";
+import { sleep, within } from "../../base/clock";
 import { postJson } from "../../base/http/postJson";
-import { readBody } from "../../base/http/readBody";
-import { isRecord } from "../../base/json";
 import { newTrace, type TraceContext } from "../../base/traceContext";
 import { type Attributes, type Span, spansOf, type TracedRun } from "./spans";
 
@@ -26,8 +22,8 @@ export interface TraceExporterOptions {
   readonly delayMs?: number;
   /** How long the collector may take to answer, in milliseconds. @default 10000 */
   readonly timeoutMs?: number;
-  /** The pause after a first failure, in milliseconds. It doubles with each further one. @default 1000 */
-  readonly firstPauseMs?: number;
+  /** The pause before a collector that is away or busy is asked again, in milliseconds. @default 5000 */
+  readonly retryMs?: number;
 }
 
 /** The most spans that wait. Further ones are dropped. */
@@ -35,10 +31,9 @@ export const MOST_WAITING = 2_048;
 const MOST_IN_A_REQUEST = 512;
 const DELAY_MS = 2_000;
 const TIMEOUT_MS = 10_000;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
-/** A batch that failed this many times is dropped. Newer spans matter more. */
-const MOST_TRIES = 5;
+const RETRY_MS = 5_000;
+/** With these codes another try may succeed (https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes). 0: no answer. */
+const TEMPORARY = [0, 429, 502, 503, 504];
 
 /**
  * Traces the runs of one operator: gives each its ids before it begins, and sends its spans when it has ended to a collector, by OTLP
@@ -47,14 +42,14 @@ const MOST_TRIES = 5;
  * Guarantees, each with a test in tests/unit/traceExporter.test.ts:
  * - No call waits, and none throws, whatever the collector does.
  * - At most `mostWaiting` spans are in memory. Further ones are dropped, and counted.
- * - One request is on its way at a time. The collector's Retry-After is heeded, up to a minute.
- * - A notice says once that spans are lost, until some are sent again.
+ * - One request is on its way at a time. A collector that is away or busy is asked again every few seconds.
+ * - A notice says once that spans are lost or late, until some are sent again.
  * - No notice contains a header or an answer of the collector.
  */
 export class TraceExporter {
   /** Spans that the collector has taken. */
   sent = 0;
-  /** Spans that were not sent and never will be, or that the collector refused. */
+  /** Spans that were not sent and never will be. */
   dropped = 0;
   private readonly waiting: Span[] = [];
   private readonly stopping = new AbortController();
@@ -68,34 +63,30 @@ export class TraceExporter {
     return newTrace(this.options.ratio ?? 1);
   }
 
-  /**
-   * A run has ended. If there was nothing to do, or not now, nothing is sent. Never throws.
-   * @param epochOf the clock, for a trace of several runs. @default {@link epochNow}
-   */
-  end(run: TracedRun, epochOf = epochNow()): void {
+  /** A run has ended. If there was nothing to do, or not now, nothing is sent. Never throws. */
+  end(run: TracedRun): void {
     const { report, trace } = run;
     const didNothing = report.result === "skipped" && report.changes.length === 0;
-    if (trace.isSampled && !didNothing) this.sendMade(() => spansOf(run, epochOf));
+    // The wall clock and the monotonic one drift apart in a process that lives for long.
+    const difference = Date.now() - performance.now();
+    if (trace.isSampled && !didNothing) this.add(() => spansOf(run, (monotonic) => monotonic + difference));
   }
 
-  /** Sends spans. If a fault in Argosy prevents this, only these spans are lost. */
-  sendMade(make: () => readonly Span[]): void {
+  /**
+   * Accepts the spans of a trace. They are sent soon, or dropped if too many wait.
+   * @param make if a fault in Argosy lets it throw, only these spans are lost
+   */
+  add(make: () => readonly Span[]): void {
+    const { mostWaiting = MOST_WAITING } = this.options;
     try {
-      this.add(make());
+      const spans = make();
+      if (this.stopping.signal.aborted || this.waiting.length + spans.length > mostWaiting)
+        return this.lose(spans.length, "too many spans wait");
+      this.waiting.push(...spans);
+      this.sending ??= this.send();
     } catch (error) {
       this.lose(1, `spans cannot be made: ${(error as Error).message}`);
     }
-  }
-
-  /** Accepts the spans of a trace. They are sent soon, or dropped if too many wait. */
-  add(spans: readonly Span[]): void {
-    const { mostWaiting = MOST_WAITING } = this.options;
-    if (this.stopping.signal.aborted || this.waiting.length + spans.length > mostWaiting) {
-      this.lose(spans.length, "too many spans wait");
-      return;
-    }
-    this.waiting.push(...spans);
-    this.sending ??= this.send();
   }
 
   /** Sends the spans that wait, for at most this long, and accepts no more. The rest is dropped. */
@@ -105,44 +96,50 @@ export class TraceExporter {
     this.lose(this.waiting.splice(0).length, "the process ends");
   }
 
-  /** Counts spans that are lost, and reports the loss if that is new. */
-  private lose(count: number, why: string): void {
-    if (count === 0) return;
-    this.dropped += count;
-    this.say(why);
-  }
-
   private async send(): Promise<void> {
-    await this.pause(this.options.delayMs ?? DELAY_MS);
-    while (this.waiting.length > 0) await this.sendBatch(this.waiting.slice(0, MOST_IN_A_REQUEST));
+    const { resource, delayMs = DELAY_MS, retryMs = RETRY_MS } = this.options;
+    await this.pause(delayMs);
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.slice(0, MOST_IN_A_REQUEST);
+      const { code, why } = await this.post(otlpTraces(resource, batch));
+      if (TEMPORARY.includes(code) && !this.stopping.signal.aborted) {
+        this.say(why);
+        await this.pause(retryMs);
+        continue;
+      }
+      // None of them is left if the process did not wait for the answer.
+      const { length } = this.waiting.splice(0, batch.length);
+      if (code >= 200 && code < 300) this.taken(length);
+      else this.lose(length, why);
+    }
     // In the same step as the last look at what waits, so that spans which come after that look begin to be sent too.
     this.sending = undefined;
   }
 
-  private async sendBatch(batch: readonly Span[]): Promise<void> {
-    const { url, headers, resource, timeoutMs = TIMEOUT_MS, firstPauseMs = FIRST_PAUSE_MS } = this.options;
-    const body = otlpTraces(resource, batch);
-    for (let tries = 1; ; tries++) {
-      const posted = await post(url, headers, body, timeoutMs);
-      if (posted.kind === "taken") return this.taken(batch.length, posted);
-      const isLast = tries === MOST_TRIES || this.stopping.signal.aborted;
-      if (!posted.isTemporary || isLast) {
-        this.waiting.splice(0, batch.length);
-        return this.lose(batch.length, posted.why);
-      }
-      this.say(posted.why);
-      const pauseMs = posted.retryAfterMs ?? firstPauseMs * 2 ** (tries - 1) * (0.5 + Math.random() / 2);
-      await this.pause(Math.min(pauseMs, LONGEST_PAUSE_MS));
+  /** Never throws, and ends in time whatever the collector does. @returns `code`: 0 if there was no answer */
+  private async post(body: string): Promise<{ readonly code: number; readonly why: string }> {
+    const { url, headers, timeoutMs = TIMEOUT_MS } = this.options;
+    try {
+      const code = await postJson({ ...urlToHttpOptions(url), headers }, body, timeoutMs);
+      return { code, why: `the collector answered ${code}` };
+    } catch (error) {
+      const { name, code = "no code" } = error as NodeJS.ErrnoException;
+      const isLate = name === "AbortError" || name === "TimeoutError";
+      const late = `the collector gave no answer within ${timeoutMs / 1000} s`;
+      return { code: 0, why: isLate ? late : `the collector cannot be reached (${code})` };
     }
   }
 
-  private taken(count: number, { rejected }: Extract<Posted, { kind: "taken" }>): void {
-    this.waiting.splice(0, count);
-    const refused = Math.min(rejected, count);
-    this.sent += count - refused;
-    if (refused > 0) return this.lose(refused, "the collector refuses some of them");
+  private taken(count: number): void {
+    this.sent += count;
     if (this.isFailing) this.options.onNotice("traces are sent again");
     this.isFailing = false;
+  }
+
+  /** Counts spans that are lost, and reports the loss if that is new. */
+  private lose(count: number, why: string): void {
+    this.dropped += count;
+    if (count > 0) this.say(why);
   }
 
   private say(why: string): void {
@@ -153,16 +150,10 @@ export class TraceExporter {
     );
   }
 
-  /** Ends early when the exporter is closed. Waiting spans do not keep a process alive. */
+  /** Ends early when the exporter is closed. */
   private pause(ms: number): Promise<void> {
-    return pause(ms, undefined, { signal: this.stopping.signal, ref: false }).catch(() => {});
+    return sleep(ms, this.stopping.signal).catch(() => {});
   }
-}
-
-/** The wall clock as it is now, for times on the monotonic clock. The two drift apart in a process that lives for long. */
-export function epochNow(): (monotonic: number) => number {
-  const difference = Date.now() - performance.now();
-  return (monotonic) => monotonic + difference;
 }
 
 /**
@@ -215,67 +206,4 @@ function anyValue(value: string | number | boolean): object {
 /** Milliseconds as a text of nanoseconds. We know only milliseconds. */
 function nanoseconds(ms: number): string {
   return `${BigInt(Math.round(ms * 1_000))}000`;
-}
-
-/** The result of a request to a collector. */
-export type Posted =
-  /** @property rejected how many of the spans it has refused although it accepted the request */
-  | { readonly kind: "taken"; readonly rejected: number }
-  | {
-      readonly kind: "refused";
-      /** Why it failed, without any text that the collector wrote or was sent. */
-      readonly why: string;
-      /** Whether another try may succeed. */
-      readonly isTemporary: boolean;
-      readonly retryAfterMs?: number | undefined;
-    };
-
-/** Codes at which another try may succeed (https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes). */
-const TEMPORARY = [429, 502, 503, 504];
-/** The longest answer that is read, in bytes. The only content is how many spans were refused. */
-const MOST_BYTES = 64 * 1024;
-
-/** Posts spans to a collector. Never throws, and ends after `timeoutMs` whatever the collector does. Follows no redirection. */
-export async function post(
-  url: URL,
-  headers: Readonly<Record<string, string>>,
-  body: string,
-  timeoutMs: number,
-): Promise<Posted> {
-  try {
-    const response = await postJson({ ...urlToHttpOptions(url), headers }, body, timeoutMs);
-    return outcome(response, (await readBody(response, MOST_BYTES)) ?? "");
-  } catch (error) {
-    const { name, code = "no code" } = error as NodeJS.ErrnoException;
-    const isLate = name === "AbortError" || name === "TimeoutError";
-    const why = isLate
-      ? `the collector gave no answer within ${timeoutMs / 1000} s`
-      : `the collector cannot be reached (${code})`;
-    return { kind: "refused", why, isTemporary: true };
-  }
-}
-
-function outcome({ statusCode = 0, headers }: IncomingMessage, text: string): Posted {
-  if (statusCode >= 200 && statusCode < 300) return { kind: "taken", rejected: rejectedIn(text) };
-  const why = `the collector answered ${statusCode}`;
-  const isTemporary = TEMPORARY.includes(statusCode);
-  return { kind: "refused", why, isTemporary, ...(isTemporary && { retryAfterMs: retryAfterIn(headers) }) };
-}
-
-function rejectedIn(text: string): number {
-  try {
-    const answer: unknown = JSON.parse(text);
-    const partial = isRecord(answer) ? answer["partialSuccess"] : undefined;
-    const rejected = isRecord(partial) ? Number(partial["rejectedSpans"]) : 0;
-    return Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0;
-  } catch {
-    return 0;
-  }
-}
-
-/** A header of seconds, or of a date. */
-function retryAfterIn({ "retry-after": after }: IncomingHttpHeaders): number | undefined {
-  if (after === undefined) return undefined;
-  const ms = /^\d+$/.test(after) ? Number(after) * 1_000 : Date.parse(after) - Date.now();
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }

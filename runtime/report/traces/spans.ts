@@ -1,4 +1,3 @@
-import { groupOf } from "../../base/objects";
 import { clean } from "../../base/text";
 import { newSpanId, type TraceContext } from "../../base/traceContext";
 import type { Cause } from "../../base/turn";
@@ -38,10 +37,6 @@ export interface TracedRun {
 /** Turns a time on the monotonic clock into one since 1970, both in milliseconds. */
 export type Epoch = (monotonic: number) => number;
 
-/** Kubernetes notes the times of writes in whole seconds. */
-const WRITE_RESOLUTION_MS = 1_000;
-/** An older write did not cause the run. */
-const OLDEST_WRITE_MS = 3_600_000;
 const LONGEST_ERROR = 1024;
 const LONGEST_NAME = 512;
 
@@ -57,13 +52,6 @@ const ARRIVALS: Readonly<Record<Cause, string | undefined>> = {
   time: undefined,
 };
 
-/** The kinds for which the semantic conventions of OpenTelemetry name an attribute, by group and kind. */
-const KNOWN_KINDS: readonly string[] = [
-  ...["/Namespace", "/Node", "/Pod", "/ReplicationController", "/ResourceQuota"],
-  ...["apps/DaemonSet", "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet"],
-  ...["autoscaling/HorizontalPodAutoscaler", "batch/CronJob", "batch/Job"],
-];
-
 /** A span before it has its place in the trace. */
 type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: string };
 
@@ -78,9 +66,9 @@ type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: 
 export function spansOf({ trace, report, run, reportTime }: TracedRun, epochOf: Epoch): Span[] {
   const { timing } = report;
   if (!timing) return [];
-  const { traceId, rootId, parentId } = trace;
+  const { traceId, rootId } = trace;
   const parts: Part[] = [
-    ...beforeRun(report, timing, epochOf),
+    ...beforeRun(report, epochOf),
     ...timing.steps.map((step) => partOfStep(step, trace, epochOf)),
     ...(reportTime
       ? [{ name: "report", from: epochOf(reportTime.from), to: epochOf(reportTime.to), attributes: {} }]
@@ -89,7 +77,6 @@ export function spansOf({ trace, report, run, reportTime }: TracedRun, epochOf: 
   const root: Span = {
     traceId,
     spanId: rootId,
-    ...(parentId !== undefined && { parentId }),
     name: `${report.event} ${report.kind}`,
     from: Math.min(epochOf(timing.from), ...parts.map(({ from }) => from)),
     to: Math.max(epochOf(timing.to), ...parts.map(({ to }) => to)),
@@ -99,42 +86,16 @@ export function spansOf({ trace, report, run, reportTime }: TracedRun, epochOf: 
   return [root, ...parts.map((part) => ({ traceId, spanId: newSpanId(), parentId: rootId, ...part }))];
 }
 
-/**
- * The time before a run, the latest part first: the queue, how the change reached the engine, and the write of the object as far
- * as it is known.
- */
-function beforeRun(
-  { arrival, attempt }: ReconcileReport,
-  { writtenAt }: ReconcileTiming,
-  epochOf: Epoch,
-): Part[] {
+/** The time before a run: the queue, and how the change reached the engine. */
+function beforeRun({ arrival, attempt }: ReconcileReport, epochOf: Epoch): Part[] {
   if (!arrival) return [];
   const { cause, at, readyAt, takenAt } = arrival;
-  const parts: Part[] = [
-    {
-      name: "queue",
-      from: epochOf(readyAt),
-      to: epochOf(takenAt),
-      attributes: { "argosy.attempt": attempt },
-    },
-  ];
+  const ready = epochOf(readyAt);
+  const attributes = { "argosy.attempt": attempt };
+  const queue = { name: "queue", from: ready, to: epochOf(takenAt), attributes };
   const name = ARRIVALS[cause];
-  if (name === undefined || at === undefined) return parts;
-  const arrivedAt = epochOf(Math.min(at, readyAt));
-  parts.push({ name, from: arrivedAt, to: epochOf(readyAt), attributes: {} });
-  const isByWrite = cause === "watch" || cause === "hint";
-  // The API server's clock may be ahead of ours.
-  const isKnown =
-    writtenAt !== undefined && writtenAt <= arrivedAt && arrivedAt - writtenAt < OLDEST_WRITE_MS;
-  if (isByWrite && isKnown) {
-    parts.push({
-      name: "api write",
-      from: writtenAt,
-      to: Math.min(writtenAt + WRITE_RESOLUTION_MS, arrivedAt),
-      attributes: { "argosy.time.resolution_ms": WRITE_RESOLUTION_MS },
-    });
-  }
-  return parts;
+  if (name === undefined || at === undefined) return [queue];
+  return [queue, { name, from: epochOf(Math.min(at, readyAt)), to: ready, attributes: {} }];
 }
 
 function partOfStep(step: Step, { handlerId }: TraceContext, epochOf: Epoch): Part {
@@ -170,66 +131,17 @@ function attributesOf(report: ReconcileReport, { omitted }: ReconcileTiming, run
 }
 
 function childAttributes({ apiVersion, kind, namespace, name }: StepChild): Attributes {
-  const isKnown = KNOWN_KINDS.includes(`${groupOf(apiVersion)}/${kind}`);
-  const word = kind === "HorizontalPodAutoscaler" ? "hpa" : kind.toLowerCase();
   const text = (value: string) => clean(value, LONGEST_NAME);
   return {
     "argosy.child.api_version": text(apiVersion),
     "argosy.child.kind": text(kind),
     "argosy.child.name": text(name),
     ...(namespace !== undefined && { "k8s.namespace.name": text(namespace) }),
-    ...(isKnown && { [`k8s.${word}.name`]: text(name) }),
   };
 }
 
 function errorText(text: string): string {
   return clean(text, LONGEST_ERROR);
-}
-
-/**
- * A run of an operator that has a pod for each run: one or more reconciles of an object. `from` is the start of the engine in the
- * pod, `to` the end of the run: on the monotonic clock, in milliseconds.
- */
-export interface PodRun extends ReportTime {
-  readonly trace: TraceContext;
-  readonly operator: string;
-  /** The custom resource's kind. */
-  readonly kind: string;
-  /** The Workflow's name. */
-  readonly run: string;
-  /** When the Workflow was made, in milliseconds since 1970. Kubernetes notes whole seconds. Undefined if that is unknown. */
-  readonly submittedAt: number | undefined;
-  /** Why it failed. Undefined if it did not. */
-  readonly error: string | undefined;
-}
-
-/** The spans of a run in a pod, in addition to those of its reconciles: the run, and in it the time until its pod began. */
-export function spansOfPod(
-  { trace, operator, kind, run, submittedAt, from, to, error }: PodRun,
-  epochOf: Epoch,
-): Span[] {
-  const { traceId, rootId } = trace;
-  const begin = epochOf(from);
-  const submitted = submittedAt === undefined ? begin : Math.min(submittedAt, begin);
-  const root: Span = {
-    traceId,
-    spanId: rootId,
-    name: `run ${kind}`,
-    from: submitted,
-    to: epochOf(to),
-    attributes: { "argosy.operator": operator, "argosy.object.kind": kind, "argosy.run": run },
-    ...(error !== undefined && { error: errorText(error) }),
-  };
-  const pod: Span = {
-    traceId,
-    spanId: newSpanId(),
-    parentId: rootId,
-    name: "pod start",
-    from: submitted,
-    to: begin,
-    attributes: { "argosy.time.resolution_ms": WRITE_RESOLUTION_MS },
-  };
-  return [root, pod];
 }
 
 /**
@@ -244,18 +156,15 @@ export function spansOfPod(
  * @param reports the reconciles of one run
  */
 export function timingText(reports: readonly ReconcileReport[]): string {
-  const traceId = reports.find((report) => report.traceId !== undefined)?.traceId;
-  const trace = traceId === undefined ? [] : [`trace ${traceId}`];
-  return [...trace, ...reports.flatMap(linesOf)].join("\n");
+  return reports.flatMap(linesOf).join("\n");
 }
 
 type Timed = Pick<Step, "from" | "to" | "error"> & { readonly name: string };
 
 function linesOf(report: ReconcileReport): string[] {
-  const { timing, namespace } = report;
+  const { timing, namespace, traceId } = report;
   if (!timing) return [];
-  // The time of the write is from another clock, and in whole seconds.
-  const before = beforeRun(report, { ...timing, writtenAt: undefined }, (time) => time);
+  const before = beforeRun(report, (time) => time);
   const steps = timing.steps.map((step) => ({ ...step, name: wordsOf(step, namespace) }));
   const all: readonly Timed[] = [...before, ...steps].sort((one, other) => one.from - other.from);
   const begin = Math.min(timing.from, ...all.map(({ from }) => from));
@@ -263,7 +172,11 @@ function linesOf(report: ReconcileReport): string[] {
     const [start, took] = [from - begin, to - from].map((ms) => ms.toFixed(1));
     return `+${start} ms  ${took} ms  ${name}${error === undefined ? "" : ", failed"}`;
   });
-  return timing.omitted === 0 ? lines : [...lines, `and ${timing.omitted} further children`];
+  return [
+    ...(traceId === undefined ? [] : [`trace ${traceId}`]),
+    ...lines,
+    ...(timing.omitted === 0 ? [] : [`and ${timing.omitted} further children`]),
+  ];
 }
 
 /** The action of a step, as the log names it. */
