@@ -51,7 +51,10 @@ export interface AwaitedList {
 export type WorkResult =
   /** With `againAfterMs`, the key is due again by itself. */
   | { readonly kind: "done"; readonly againAfterMs?: number }
-  /** The key is tried again after `retryAfterMs`, or after a backoff. If `permanent`, it is not tried again by itself. */
+  /**
+   * The key is tried again after `retryAfterMs`, or after a backoff. If `permanent`, there is no backoff, and any news is a reason to
+   * try it earlier.
+   */
   | {
       readonly kind: "failed";
       readonly retryAfterMs?: number;
@@ -126,7 +129,7 @@ export function waitAfter(history: History, result: WorkResult, options: Backoff
   // nothing about how long the failure lasts.
   if (history.isPausing || history.failures === 0) history.doublings++;
   history.failures++;
-  if (result.permanent) return undefined;
+  if (result.permanent) return result.retryAfterMs;
   // Half of the pause is fixed and half random, so that objects that failed together do not come back together.
   const doubledMs = Math.min(FIRST_BACKOFF_MS * 2 ** (history.doublings - 1), longestBackoffMs);
   return Math.min(result.retryAfterMs ?? doubledMs * (0.5 + random() / 2), longestWaitMs);

@@ -18,7 +18,6 @@ import { EventWriter } from "../report/eventWriter";
 import { Outbox } from "../report/outbox";
 import { Teller } from "../report/teller";
 import { CHILDREN_CHANGED_BACK, Contests, CYCLE } from "../when/contests";
-import { Alarms } from "../when/dueTimes";
 import { Pace, Resync } from "../when/resync";
 import { Wakeups } from "../when/wakeups";
 import { HeapBudget, Workers } from "../when/workers";
@@ -100,7 +99,6 @@ export function compose(
 
   // What is due.
   const queue = new WorkQueue({ longestWaitMs: resyncMs, ...(!isOurs && { rateLimit: RATE_OF_OTHERS }) });
-  const alarms = new Alarms((key) => emit({ kind: "schedule due", key }));
   const contests = { children: new Contests(CHILDREN_CHANGED_BACK), uses: new Contests(CYCLE) };
   const requests = new ReconcileRequests();
   const wakeups = new Wakeups({
@@ -210,7 +208,6 @@ export function compose(
     resource,
     watches,
     wakeups,
-    alarms,
     reconciler,
     outbox,
     orphans,
@@ -230,7 +227,6 @@ export function compose(
     queue,
     contests,
     requests,
-    alarms,
     heapBudget: new HeapBudget((key) => emit({ kind: "has room", key }), options.heapBudget),
     reconciler,
     rollout,
@@ -284,7 +280,6 @@ export function compose(
   return {
     watches,
     queue,
-    alarms,
     contests,
     requests,
     wakeups,

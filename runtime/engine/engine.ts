@@ -83,7 +83,6 @@ export class Engine {
     this.stopping.abort(new Error("stopped before it watched"));
     await this.parts?.leading.stop(graceMs);
     this.parts?.queue.clear();
-    this.parts?.alarms.end();
     await Promise.all([
       this.parts?.watches.stopWatching(),
       this.parts?.dispatcher?.runs.stopWatching(),
@@ -105,11 +104,11 @@ export class Engine {
   /** Every object that is known now, for diagnosis. */
   objects(): ObjectState[] {
     if (!this.parts) return [];
-    const { watches, alarms, queue } = this.parts;
+    const { watches, queue } = this.parts;
     return watches.names().map((name) => ({
       ...name,
       uid: watches.objects.uidOf(name),
-      ...queue.stateOf(keyOf(name), alarms.dueInMs(keyOf(name))),
+      ...queue.stateOf(keyOf(name)),
     }));
   }
 

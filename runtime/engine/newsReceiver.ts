@@ -1,6 +1,6 @@
 // Hands news to what keeps something of an object, and warns; then when/wakeups.ts wakes the objects.
 import { dropOldest } from "../base/limits";
-import { formatName, keyOf, nameOf, type ObjectName } from "../base/objects";
+import { formatName, nameOf, type ObjectName } from "../base/objects";
 import { groupKind, kindKey, type Resource } from "../base/resource";
 import type { News } from "../observe/news";
 import type { Owner } from "../observe/ownership";
@@ -8,7 +8,6 @@ import type { Reconciler } from "../reconcile/reconciler";
 import type { ObjectEvent } from "../reconcile/report";
 import type { Outbox } from "../report/outbox";
 import { contestWarning, cycleWarning, messageWith } from "../report/teller";
-import type { Alarms } from "../when/dueTimes";
 import type { Wakeups } from "../when/wakeups";
 import type { Dispatcher } from "./dispatch/dispatcher";
 import type { EngineOptions } from "./engineOptions";
@@ -29,7 +28,6 @@ export class NewsReceiver {
       readonly resource: Resource;
       readonly watches: Watches;
       readonly wakeups: Wakeups;
-      readonly alarms: Alarms;
       readonly reconciler: Reconciler | Dispatcher;
       readonly outbox: Outbox;
       readonly orphans: Orphans | undefined;
@@ -53,11 +51,9 @@ export class NewsReceiver {
 
   /** What must be read again before the next run is invalidated, and what is gone is forgotten. */
   private prepare(news: News): void {
-    const { alarms, isLeading, watches, outbox, reconciler, orphans, rollout, resource, onListed } =
-      this.parts;
+    const { isLeading, watches, outbox, reconciler, orphans, rollout, resource, onListed } = this.parts;
     switch (news.kind) {
       case "object gone":
-        alarms.set(keyOf(news.name), undefined);
         outbox.dropVerdict(news.uid);
         reconciler.forgetObject(news.name);
         orphans?.gone(news.uid);

@@ -14,7 +14,6 @@ import { differingWarning, messageAbout } from "../report/teller";
 import type { TraceExporter } from "../report/traces/exporter";
 import type { ReportTime } from "../report/traces/spans";
 import { DifferingAnswers } from "../when/contests";
-import type { Alarms } from "../when/dueTimes";
 import type { ContestsOfObjects } from "../when/wakeups";
 import type { HeapBudget } from "../when/workers";
 import { framesOf } from "../when/workers";
@@ -53,7 +52,6 @@ export class ObjectWork {
       readonly queue: WorkQueue;
       readonly contests: ContestsOfObjects;
       readonly requests: ReconcileRequests;
-      readonly alarms: Alarms;
       readonly heapBudget: HeapBudget;
       readonly reconciler: Reconciler | Dispatcher;
       /** Undefined if every object is asked at once. */
@@ -89,7 +87,7 @@ export class ObjectWork {
   };
 
   private async reconcile(turn: Turn, name: ObjectName, leave: () => void): Promise<WorkResult> {
-    const { queue, traces, reconciler, metrics, alarms, contests, heapBudget, watches } = this.parts;
+    const { queue, traces, reconciler, metrics, contests, heapBudget, watches } = this.parts;
     const { key, attempt } = turn;
     const term = this.parts.term();
     if (!term) return { kind: "done" };
@@ -108,10 +106,9 @@ export class ObjectWork {
       trace: traces?.begin(),
     };
     const outcome = await reconciler.reconcile(name, attempt, context);
-    const { report, nextLook, again } = outcome;
+    const { report, again } = outcome;
     // Not even the object was read, so there is no object to report on.
     if (report.failure && report.uid === undefined) throw report.failure;
-    alarms.set(key, nextLook);
     if (report.changes.length > 0 || report.statusChanged) contests.uses.changed(key);
     const isUndoing = report.changes.length > 0 && contests.children.changed(key);
     metrics.reconciled(report);

@@ -63,8 +63,6 @@ export interface OwnNews {
     | "requested"
     /** Another process has ended its work on the object. */
     | "taken over"
-    /** A schedule of the object is due, or the handler wanted to be asked again at this time. */
-    | "schedule due"
     /** A run of the object in a pod has begun, was suspended, or has ended. */
     | "run changed"
     /** There is a place for a run of the object in a pod. */

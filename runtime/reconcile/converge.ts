@@ -40,8 +40,9 @@ export async function converge(
 ): Promise<void> {
   const { operator, children, now = Date.now } = parts;
   const { uid, creationTimestamp } = object.metadata;
-  const timetable = timetableOf(operator.schedules, known.schedules, { now: now(), uid, creationTimestamp });
-  if (Number.isFinite(timetable.nextLook)) run.nextLook = timetable.nextLook;
+  const from = now();
+  const timetable = timetableOf(operator.schedules, known.schedules, { now: from, uid, creationTimestamp });
+  run.dueAfter(timetable.nextLook - from);
   const finalizers = object.metadata.finalizers && parts.finalizers;
   const isElsewhere = finalizers?.areOn(object, "elsewhere") || hasElsewhere(object, known, children.of(uid));
   const refused = parts.whyNot("reconcile", object, known, isElsewhere);

@@ -90,7 +90,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
 
 function failed(failure: ReconcileFailure): Consequence {
   const { permanent, retryAfterSeconds, awaits } = failure;
-  const retryAfter = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000;
+  const retryAfter = retryAfterSeconds === undefined || permanent ? undefined : retryAfterSeconds * 1000;
   return {
     report: { result: "failed", failure },
     isReported: true,

@@ -123,11 +123,6 @@ export interface Outcome {
    */
   readonly settled?: Settled | undefined;
   /**
-   * When a schedule of the object is due, in milliseconds since 1970, whatever the result of this reconcile. Undefined: no
-   * schedule is due, or the handler is not to be asked about the object.
-   */
-  readonly nextLook?: number | undefined;
-  /**
    * Whether a run in a pod has begun or ended since, so that another look follows and the verdict may be wrong. It is not written then.
    * @default it never is
    */

@@ -102,8 +102,8 @@ export class Run implements WriteScope {
   remembered: string | undefined;
   /** @see Outcome.settled */
   settled: Outcome["settled"];
-  /** @see Outcome.nextLook */
-  nextLook: number | undefined;
+  /** When a schedule of the object is due, on the monotonic clock, in milliseconds. */
+  private dueAt = Number.POSITIVE_INFINITY;
   /** Whether the object has been read, or is known to be gone. */
   isRead = false;
   /** Undefined as long as it has not been read, or if it is gone. */
@@ -175,6 +175,14 @@ export class Run implements WriteScope {
     this.again = { kind: "done", againAfterMs: Math.max(SHORTEST_WAIT_MS, ms) };
   }
 
+  /**
+   * A schedule of the object is due after this time, in milliseconds, even if the handler wants to be asked again later. If the clock
+   * is set meanwhile, the object's resync notices.
+   */
+  dueAfter(ms: number): void {
+    this.dueAt = performance.now() + ms;
+  }
+
   /** When the object is due again. */
   end(again: WorkResult): void {
     this.again = again;
@@ -192,11 +200,21 @@ export class Run implements WriteScope {
 
   /** The outcome, when the reconcile has ended. */
   outcome(): Outcome {
-    const { events, again, verdict, digest, settled } = this;
-    const nextLook = this.report.skipped === "gone" ? undefined : this.nextLook;
+    const { events, verdict, digest, settled } = this;
     const timing = this.timeline.timing();
     this.note({ timing, durationMs: timing.to - timing.from });
-    return { report: this.report, events, again, verdict, digest, settled, nextLook };
+    return { report: this.report, events, again: this.whenAgain(), verdict, digest, settled };
+  }
+
+  private whenAgain(): WorkResult {
+    const { again } = this;
+    const dueInMs = Math.max(SHORTEST_WAIT_MS, Math.ceil(this.dueAt - performance.now()));
+    if (!Number.isFinite(dueInMs) || this.report.skipped === "gone") return again;
+    if (again.kind === "done")
+      return { ...again, againAfterMs: Math.min(again.againAfterMs ?? dueInMs, dueInMs) };
+    // A backoff is short.
+    if (again.kind === "again" || !(again.permanent || again.retryAfterMs)) return again;
+    return { ...again, retryAfterMs: Math.min(again.retryAfterMs ?? dueInMs, dueInMs) };
   }
 
   private async readOwner(): Promise<void> {

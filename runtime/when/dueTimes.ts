@@ -25,12 +25,6 @@ export class DueTimes {
     this.dropOutdated();
   }
 
-  /** No key is due at any time. */
-  clear(): void {
-    this.times.clear();
-    this.heap.length = 0;
-  }
-
   /** When the key is due. Undefined: never. */
   of(key: string): number | undefined {
     return this.times.get(key);
@@ -91,66 +85,5 @@ export class DueTimes {
     if (!one || !other) return;
     this.heap[a] = other;
     this.heap[b] = one;
-  }
-}
-
-/** How long a step of the clock can go unnoticed, in milliseconds. */
-const LONGEST_SLEEP_MS = 60_000;
-
-/**
- * Keys with instants of the wall clock. A timer counts only the time that has passed for this process. After the machine slept or
- * the clock was set, a timer would be late or early by hours. So the alarms look at the clock every minute.
- */
-export class Alarms {
-  private readonly times = new DueTimes();
-  private timer: NodeJS.Timeout | undefined;
-  private isClosed = false;
-
-  /**
-   * @param onDue called once for each key whose time has come
-   * @param now the wall clock, in milliseconds since 1970
-   */
-  constructor(
-    private readonly onDue: (key: string) => void,
-    private readonly now: () => number = Date.now,
-  ) {}
-
-  /** The key is due at this instant, and at no other. @param at in milliseconds since 1970. Undefined: never */
-  set(key: string, at: number | undefined): void {
-    if (this.isClosed || this.times.of(key) === at) return;
-    if (at === undefined) this.times.delete(key);
-    else this.times.set(key, at);
-    this.sleep();
-  }
-
-  /** When the key is due, in milliseconds from now. Undefined: never. */
-  dueInMs(key: string): number | undefined {
-    const at = this.times.of(key);
-    return at === undefined ? undefined : Math.max(0, at - this.now());
-  }
-
-  /** Forgets everything, for ever: work that still goes on sets no more alarms. */
-  end(): void {
-    this.isClosed = true;
-    this.times.clear();
-    this.sleep();
-  }
-
-  private look(): void {
-    const due: string[] = [];
-    for (let { first } = this.times; first && first.at <= this.now(); first = this.times.first) {
-      this.times.delete(first.key);
-      due.push(first.key);
-    }
-    this.sleep();
-    for (const key of due) this.onDue(key);
-  }
-
-  private sleep(): void {
-    clearTimeout(this.timer);
-    const { first } = this.times;
-    if (!first) return;
-    const ms = Math.min(Math.max(0, first.at - this.now()), LONGEST_SLEEP_MS);
-    this.timer = setTimeout(() => this.look(), ms);
   }
 }

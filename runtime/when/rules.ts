@@ -61,7 +61,7 @@ const ROUTINE: Rule = { priority: "routine", endsBackoff: true };
  * | hinted, requested | hint, request | change | at once | yes |
  * | taken over, handler renewed | time | change | at once | yes |
  * | run in a pod changed, place for one free | time | change | at once | yes |
- * | schedule due, term begun, program of runs in pods renewed, stage of a roll-out opened | time | routine | at once | yes |
+ * | term begun, program of runs in pods renewed, stage of a roll-out opened | time | routine | at once | yes |
  * | resync turn | time | routine | at its turn | no |
  * | has room in memory again | as before | child | at once | no |
  *
@@ -95,7 +95,6 @@ export const RULES = {
   "place free": { ...CHANGE, isForLeader: true },
   "program renewed": { ...ROUTINE, isForLeader: true },
   "stage opened": { ...ROUTINE, isForLeader: true },
-  "schedule due": { ...ROUTINE, isForLeader: true },
   "term begun": ROUTINE,
   "resync turn": { priority: "routine", endsBackoff: false },
   "has room": { priority: "child", endsBackoff: false },

@@ -129,7 +129,7 @@ export class WorkQueue {
       entry.again = both(entry.again, { priority, at: now + afterMs, endsBackoff });
     } else if (entry.state === "ready") {
       this.ready.raise(key, entry, priority);
-    } else if (entry.isRateLimited || (entry.state === "delayed" && entry.failures > 0 && !endsBackoff)) {
+    } else if (entry.isRateLimited || (entry.state === "delayed" && entry.isPausing && !endsBackoff)) {
       entry.priority = higher(entry.priority, priority);
     } else {
       const most = entry.state === "delayed" ? higher(entry.priority, priority) : priority;
@@ -182,14 +182,10 @@ export class WorkQueue {
     };
   }
 
-  /**
-   * The state of a key, for diagnosis.
-   * @param alarmInMs when something else makes the key due, in milliseconds from now: an idle key is delayed until then
-   */
-  stateOf(key: string, alarmInMs?: number): KeyState {
+  /** The state of a key, for diagnosis. */
+  stateOf(key: string): KeyState {
     const { state = "idle", workingSince = 0 } = this.entries.get(key) ?? {};
     const attempt = this.attemptOf(key);
-    if (state === "idle" && alarmInMs !== undefined) return { state: "delayed", attempt, dueInMs: alarmInMs };
     const now = this.options.now();
     return {
       state,
@@ -221,13 +217,14 @@ export class WorkQueue {
     const priority = higher(again?.priority, isYielding ? lower(left, "child") : left);
     const now = this.options.now();
     // A failed key that is tried again anyway waits for its backoff, unless the reason that was added ends the backoff.
-    const isKept = result.kind === "failed" && waitMs !== undefined && !again?.endsBackoff;
+    const isInBackoff = result.kind === "failed" && !result.permanent;
+    const isKept = isInBackoff && !again?.endsBackoff;
     if (again && !isKept) {
       const dueAt = Math.min(again.at, waitMs === undefined ? Number.POSITIVE_INFINITY : now + waitMs);
       this.plan(key, entry, dueAt, priority);
     } else if (waitMs !== undefined) {
       this.delay(key, entry, now + waitMs, priority);
-      entry.isPausing = result.kind === "failed" || (result.kind === "again" && entry.isPausing);
+      entry.isPausing = isInBackoff || (result.kind === "again" && entry.isPausing);
     } else if (entry.failures === 0) {
       this.entries.delete(key);
     }

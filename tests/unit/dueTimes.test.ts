@@ -8,7 +8,6 @@ describe("DueTimes", () => {
     fc.record({ kind: fc.constant("set" as const), key, at: fc.nat(20) }),
     fc.record({ kind: fc.constant("delete" as const), key }),
     fc.record({ kind: fc.constant("takeFirst" as const) }),
-    fc.record({ kind: fc.constant("clear" as const) }),
   );
 
   it("gives what a sorted list gives, whatever is set, set again, deleted, taken and cleared", () => {
@@ -23,9 +22,6 @@ describe("DueTimes", () => {
           } else if (each.kind === "delete") {
             times.delete(each.key);
             model.delete(each.key);
-          } else if (each.kind === "clear") {
-            times.clear();
-            model.clear();
           } else if (times.first) {
             model.delete(times.first.key);
             times.delete(times.first.key);

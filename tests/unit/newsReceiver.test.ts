@@ -5,7 +5,6 @@ import { ReconcileRequests } from "../../runtime/engine/objectWork";
 import { Watches } from "../../runtime/engine/watches";
 import type { News } from "../../runtime/observe/news";
 import type { ObjectEvent } from "../../runtime/reconcile/report";
-import { Alarms } from "../../runtime/when/dueTimes";
 import type { KnownNames } from "../../runtime/when/wakeups";
 import { WorkQueue } from "../../runtime/when/workQueue";
 import { operator, WIDGETS } from "./support/objects";
@@ -48,7 +47,6 @@ function newReceiver({
       isLeading: isActive,
       requests,
     }),
-    alarms: new Alarms(() => {}),
     resource: WIDGETS,
     rollout: undefined,
     onListed: () => {},

@@ -5,7 +5,6 @@ import { ObjectWork, ReconcileRequests } from "../../runtime/engine/objectWork";
 import { Term } from "../../runtime/leadership/term";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { Message } from "../../runtime/report/teller";
-import { Alarms } from "../../runtime/when/dueTimes";
 import { HeapBudget, Workers } from "../../runtime/when/workers";
 import { WorkQueue } from "../../runtime/when/workQueue";
 import { eventually } from "../support/eventually";
@@ -53,7 +52,6 @@ class FaultyWork {
     const outbox = { put: (_: unknown, message: Message) => void this.messages.push(message) };
     const contests = newContests();
     const heapBudget = new HeapBudget(() => {});
-    const alarms = new Alarms(() => {});
     const metrics = {
       reconciled: ({ failure, result }: ReconcileReport) => void this.counted.push(failure?.reason ?? result),
     };
@@ -66,7 +64,7 @@ class FaultyWork {
     );
     const options = {
       client: world.cluster.client(),
-      ...{ operator: operator(), queue, contests, requests, alarms, metrics, recorder, traces },
+      ...{ operator: operator(), queue, contests, requests, metrics, recorder, traces },
       ...{ resource: WIDGETS, watches, reconciler, outbox, heapBudget },
       notice: (text: string) => void this.notices.push(text),
       term: () => term,
@@ -74,7 +72,7 @@ class FaultyWork {
     };
     const work = new ObjectWork(options as unknown as ConstructorParameters<typeof ObjectWork>[0]);
     const { differingAnswers } = work as unknown as Record<string, object>;
-    const parts = { heapBudget, differingAnswers, queue, ...contests, requests, alarms, metrics };
+    const parts = { heapBudget, differingAnswers, queue, ...contests, requests, metrics };
     const known = { recorder, traces, watches, objects, outbox, reconciler };
     const { outages, parts: those } = inner;
     const { scrubber, finalizers, sweep, writer } = those;

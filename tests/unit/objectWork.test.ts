@@ -3,7 +3,6 @@ import { ObjectWork, ReconcileRequests } from "../../runtime/engine/objectWork";
 import { Term } from "../../runtime/leadership/term";
 import type { ReconcileContext } from "../../runtime/reconcile/run";
 import type { Message } from "../../runtime/report/teller";
-import { Alarms } from "../../runtime/when/dueTimes";
 import { HeapBudget } from "../../runtime/when/workers";
 import { WorkQueue } from "../../runtime/when/workQueue";
 import { eventually } from "../support/eventually";
@@ -62,7 +61,6 @@ describe("ObjectWork", () => {
       queue,
       contests: newContests(() => nowMs),
       requests: new ReconcileRequests(),
-      alarms: new Alarms(() => {}),
       ...parts,
       heapBudget: new HeapBudget(() => {}),
       notice: (text: string) => void notices.push(text),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { StillListingError } from "../../runtime/observe/kindWatch";
+import type { Outcome } from "../../runtime/reconcile/report";
 import type { ReconcilerOptions } from "../../runtime/reconcile/run";
 import { memoryOf } from "../../runtime/remember/memory";
 import { configMap, operator, widget } from "./support/objects";
@@ -26,31 +26,39 @@ describe("Reconciler", () => {
     const scheduled = { operator: operator({ schedules: { nightly } }) };
     const at = (text: string) => ({ ...scheduled, now: () => Date.parse(text) });
     const remembered = () => memoryOf(world.object() ?? widget()).schedules?.["nightly"]?.at;
+    /** After how many seconds the object is looked at again. */
+    const comesAfter = ({ again }: Outcome) => {
+      const ms =
+        again.kind === "done" ? again.againAfterMs : again.kind === "failed" ? again.retryAfterMs : 0;
+      return ms === undefined ? undefined : Math.ceil(ms / 10_000) * 10;
+    };
     const dueLast = () => world.questions.at(-1)?.due;
 
     it("is remembered at the first look, before the handler is asked, and wakes the object", async () => {
       world.given();
-      const { again, nextLook } = await world.reconcile(at("2026-01-05T02:00:00Z"));
+      const outcome = await world.reconcile(at("2026-01-05T02:00:00Z"));
       assert.deepEqual(world.cluster.steps.slice(0, 2), ["status", "ask reconcile"]);
       assert.deepEqual([dueLast(), remembered()], [[], "2026-01-05T02:00:00Z"]);
-      assert.deepEqual([again, nextLook], [{ kind: "done" }, Date.parse("2026-01-05T03:00:00Z")]);
+      assert.deepEqual([outcome.again.kind, comesAfter(outcome)], ["done", 3_600]);
     });
 
-    it("wakes the object whatever came of the last reconcile, but not one that is paused, goes or is gone", async () => {
-      const three = Date.parse("2026-01-05T03:00:00Z");
+    it("wakes the object sooner than its handler or a failure wish, but not one that is paused, goes or is gone", async () => {
       const looks = async (more: Partial<ReconcilerOptions> = {}) =>
-        (await world.reconcile({ ...at("2026-01-05T02:00:00Z"), ...more })).nextLook;
+        comesAfter(await world.reconcile({ ...at("2026-01-05T02:00:00Z"), ...more }));
       assert.equal(await looks(), undefined);
       world.given();
+      for (const [seconds, expected] of [
+        [60, 60],
+        [7_200, 3_600],
+      ] as const) {
+        world.answer = { children: [], requeueAfterSeconds: seconds };
+        assert.equal(await looks(), expected);
+        world.answer = { error: { message: "no plan yet", retryAfterSeconds: seconds } };
+        assert.equal(await looks(), expected);
+      }
       world.answer = { error: { message: "no such plan", permanent: true } };
-      assert.equal(await looks(), three);
-      assert.equal(await looks({ whyNot: () => new StillListingError("Secret") }), three);
-      world.answer = { children: [configMap({ name: "bad" })] };
-      world.cluster.refusals.set(
-        "apply ConfigMap bad",
-        new ApiUnreachableError("PATCH", new Error("refused")),
-      );
-      assert.equal(await looks(), three);
+      assert.equal(await looks(), 3_600);
+      world.answer = { children: [configMap()] };
       world.whileWaiting = () => {
         world.isGoing = true;
       };
@@ -102,17 +110,6 @@ describe("Reconciler", () => {
       world.cluster.refusals.set("status", new ApiUnreachableError("PATCH", new Error("refused")));
       await world.reconcile(at("2026-01-05T02:00:00Z"));
       assert.deepEqual(world.questions, []);
-    });
-
-    it("does not put off what the handler asks for, and is put off by nothing that comes later", async () => {
-      world.given();
-      for (const seconds of [60, 7_200]) {
-        world.answer = { children: [], requeueAfterSeconds: seconds };
-        const { again, nextLook, report } = await world.reconcile(at("2026-01-05T02:30:00Z"));
-        assert.deepEqual(again, { kind: "done", againAfterMs: seconds * 1000 });
-        assert.equal(report.againAfterMs, seconds * 1000);
-        assert.equal(nextLook, Date.parse("2026-01-05T03:00:00Z"));
-      }
     });
 
     it("can be started by hand, without becoming done for its own time", async () => {

@@ -266,18 +266,9 @@ describe("the table of rules", () => {
     [{ kind: "children unserved", owners: [OWNER] }, {}, "children unserved"],
     [{ kind: "former kind", owner: "Gadget shop/a" }, {}, undefined],
     [{ kind: "kind listed", listed: WIDGETS, namespace: undefined }, {}, "kind listed"],
-    ...(
-      [
-        "woken",
-        "hinted",
-        "requested",
-        "taken over",
-        "schedule due",
-        "has room",
-        "run changed",
-        "place free",
-      ] as const
-    ).map((kind): (typeof table)[number] => [{ kind, key: KEY }, {}, kind]),
+    ...(["woken", "hinted", "requested", "taken over", "has room", "run changed", "place free"] as const).map(
+      (kind): (typeof table)[number] => [{ kind, key: KEY }, {}, kind],
+    ),
     [{ kind: "resync turn", key: KEY }, {}, "resync turn"],
     [{ kind: "term begun" }, {}, "term begun"],
     [{ kind: "handler renewed" }, {}, "handler renewed"],

@@ -148,14 +148,6 @@ describe("WorkQueue", () => {
     }
   });
 
-  it("shows a key as delayed until its alarm, if nothing else is to be done", () => {
-    const queue = make();
-    assert.deepEqual(queue.stateOf("a", 1_000), { state: "delayed", attempt: 1, dueInMs: 1_000 });
-    assert.deepEqual(queue.stateOf("a"), { state: "idle", attempt: 1 });
-    queue.add("a", due());
-    assert.deepEqual(queue.stateOf("a", 1_000), { state: "ready", attempt: 1 });
-  });
-
   it("gives what changed before a key that the API server held up, and that key before routine", () => {
     const queue = make();
     queue.add("held", due());

@@ -325,7 +325,7 @@ export class Dispatcher {
       this.places.leave(keyOf(metadata));
       return look.skip("waits for its stage");
     }
-    look.nextLook = this.needs.nextLook(object, left.memory, now);
+    look.dueAfter(this.needs.dueInMs(object, left.memory, now));
     // A child of the object has reported, and nothing else has happened: the object gets a run at its resync. 0: it gets none.
     const resyncAt = (last?.at ?? this.since ?? now) + this.options.operator.resyncSeconds * 1000;
     const restMs = isChildNews ? resyncAt - now : 0;

@@ -114,7 +114,7 @@ export class EndedRuns {
     }
     const ready = left.conditions.find(({ type }) => type === "Ready");
     look.note({ result: "failed", problem: ready?.message ?? `${run.name} reported nothing` });
-    look.nextLook = needs.nextLook(object, left.memory, client.now());
+    look.dueAfter(needs.dueInMs(object, left.memory, client.now()));
     return this.tryAgain(run, left, its, look);
   }
 

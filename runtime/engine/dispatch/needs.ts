@@ -117,15 +117,14 @@ export class Needs {
   }
 
   /**
-   * When the object is due by itself, by this machine's clock, in milliseconds since 1970. Undefined: never.
+   * After how long the object is due by itself, in milliseconds. Infinite: never.
    * @param now the time for which its need was judged, by the API server's clock. By a later time, what became due in between would
    *   be neither due nor to come
    */
-  nextLook(object: KubernetesObject, memory: Memory, now: number): number | undefined {
+  dueInMs(object: KubernetesObject, memory: Memory, now: number): number {
     const dueAt = Date.parse(memory.dueAt ?? "");
     const { nextLook } = this.timetable(object, memory, now);
-    const at = Math.min(nextLook, dueAt > now ? dueAt : Number.POSITIVE_INFINITY);
-    return Number.isFinite(at) ? Math.ceil(Date.now() + at - now) : undefined;
+    return Math.min(nextLook, dueAt > now ? dueAt : Number.POSITIVE_INFINITY) - now;
   }
 
   private isDue(object: KubernetesObject, memory: Memory, now: number): boolean {
