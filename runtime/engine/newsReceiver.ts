@@ -67,7 +67,6 @@ export class NewsReceiver {
         watches.invalidate(nameOf(news.key));
         break;
       case "kind listed":
-        if (isLeading()) orphans?.lookSoon();
         if (kindKey(news.listed) === kindKey(resource)) onListed();
         break;
       case "term begun":

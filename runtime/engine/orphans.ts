@@ -17,10 +17,6 @@ import type { ChildWriter, Orphan } from "../write/childWriter";
 const GRACE_MS = 5_000;
 /** If this many tries have failed, a notice says so. The API server is often away for a moment. */
 const TRIES_UNTOLD = 5;
-/** How long {@link Orphans.lookSoon} waits, in milliseconds. */
-const LISTS_MS = 1_000;
-/** The key of a look at all owners. No uid is empty. */
-const LOOK = "";
 /** How many owners' children are deleted at once. Otherwise one webhook that hangs would hold up all of them. */
 const CONCURRENCY = 8;
 /** How many children are remembered that are left on purpose, and of how many a notice has said that. */
@@ -43,7 +39,7 @@ const LATE_MS = 5_000;
  * end and was unknown when a watch showed that end.
  *
  * A deletion that a watch reports is only a hint, by which the children go soon. {@link look} finds all children that are left,
- * whenever their owners went.
+ * whenever their owners went: when a term begins, and in each resync.
  *
  * Guarantees (tests/unit/orphans.test.ts):
  * - The children of objects that are gone are deleted after the grace, and no others, also if an object went while no process led.
@@ -83,11 +79,7 @@ export class Orphans {
     this.workers = new Workers({
       queue: this.queue,
       concurrency: CONCURRENCY,
-      work: async (uid, attempt) => {
-        if (uid !== LOOK) return this.deleteChildren(uid, attempt);
-        this.look();
-        return { kind: "done" };
-      },
+      work: (uid, attempt) => this.deleteChildren(uid, attempt),
       onFault: (uid, frames) => options.notice(`deleting the children of ${uid} failed: ${frames}`),
     });
   }
@@ -121,11 +113,6 @@ export class Orphans {
       // No watch shows the owner, although one should. The child's watch may be ahead of the owner's.
       if (objects.removedAt(owner.uid) !== undefined || wouldShow(owner)) this.enqueue(owner.uid, afterMs);
     }
-  }
-
-  /** A list has come. Looks at all children soon, once for all lists that come until then. */
-  lookSoon(): void {
-    this.enqueue(LOOK, LISTS_MS);
   }
 
   /** Stops waiting for the garbage collector. Resolves when everything that is left was tried once more. */

@@ -145,20 +145,6 @@ describe("Orphans", () => {
     assert.deepEqual(left(), ["kept"]);
   });
 
-  it("looks once at all children for many lists that come together, and finds what they have brought", async () => {
-    let looks = 0;
-    const { owners } = store;
-    store.owners = (...given) => {
-      looks++;
-      return owners.apply(store, given);
-    };
-    lead();
-    for (let list = 0; list < 1_000; list++) orphans.lookSoon();
-    child("left");
-    await clock.tick(10_000);
-    assert.deepEqual([looks, left()], [1, []]);
-  });
-
   it("asks for nothing if the garbage collector came first", async () => {
     const object = child("collected");
     cluster.remove("ConfigMap", object.metadata);
