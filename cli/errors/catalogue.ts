@@ -127,7 +127,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     remedy:
       "Install the software that provides the kind, or correct apiVersion, kind or plural in operator.yaml. If it is the " +
       "operator's own kind, serve the version again in its CRD, or deploy the operator again. The object is reconciled again " +
-      "as soon as the cluster serves the kind.",
+      "soon after the cluster serves the kind.",
   },
   KindNotListed: {
     happened:

@@ -1,7 +1,6 @@
 // Every reason of a failure and of a Warning.
-import { kindKey, type TypeMeta } from "./resource";
+import type { TypeMeta } from "./resource";
 import { cut } from "./text";
-import type { AwaitedList } from "./turn";
 
 /**
  * Why a reconcile failed: the reason of the Ready condition, of the Kubernetes Event and of the metrics.
@@ -84,13 +83,13 @@ export type WarningReason = (typeof WARNING_REASONS)[number];
 
 /** What to do if the cluster does not serve a kind that an object needs. */
 export const MISSING_KIND_REMEDY =
-  "Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.";
+  "Install the software that provides the kind: the object is reconciled again soon after the cluster serves it.";
 /** What to do if the cluster does not serve an operator's own kind any more, in the version that is watched. */
 export const UNSERVED_REMEDY =
   "The cluster does not serve this version of the kind: serve it again in its CustomResourceDefinition, or deploy the operator again.";
 /** What to do if a kind cannot be listed that an object needs. */
 export const UNLISTED_KIND_REMEDY =
-  "Repair what serves this kind, or the proxy that cuts its lists: the object is reconciled again as soon as it can be listed.";
+  "Repair what serves this kind, or the proxy that cuts its lists: the object is reconciled again soon after that.";
 
 /** The most characters of a message. Nothing shows more, and a handler may send a message of megabytes. */
 const LONGEST_MESSAGE = 4 * 1024;
@@ -101,8 +100,6 @@ export class ReconcileFailure extends Error {
   readonly permanent: boolean;
   /** When to try again, in seconds, if the handler gave a time. */
   readonly retryAfterSeconds: number | undefined;
-  /** The list after which it is tried again at once. Undefined: none helps. */
-  readonly awaits: AwaitedList | undefined;
   /** The end of the handler's standard error of this reconcile. */
   log: string;
 
@@ -112,7 +109,6 @@ export class ReconcileFailure extends Error {
     options: {
       permanent?: boolean;
       retryAfterSeconds?: number | undefined;
-      awaits?: AwaitedList | undefined;
       log?: string;
       cause?: unknown;
     } = {},
@@ -121,7 +117,6 @@ export class ReconcileFailure extends Error {
     this.name = "ReconcileFailure";
     this.permanent = options.permanent ?? false;
     this.retryAfterSeconds = options.retryAfterSeconds;
-    this.awaits = options.awaits;
     this.log = options.log ?? "";
   }
 }
@@ -129,8 +124,7 @@ export class ReconcileFailure extends Error {
 /** The failure of an object that needs a kind that the cluster does not serve. @param why the rest of the sentence */
 export function kindMissing(type: TypeMeta, why: string, remedy = MISSING_KIND_REMEDY): ReconcileFailure {
   const message = `the cluster serves no kind ${type.kind} (${type.apiVersion}), ${why}. ${remedy}`;
-  const awaits = { kind: kindKey(type) };
-  return new ReconcileFailure("KindMissing", message, { retryAfterSeconds: 30, awaits });
+  return new ReconcileFailure("KindMissing", message, { retryAfterSeconds: 30 });
 }
 
 /** The custom resource was deleted, or is being deleted, while it was handled. */

@@ -39,15 +39,7 @@ export function isCausedBy(arrival: Arrival | undefined, cause: Cause): boolean 
   return arrival?.cause === cause || arrival?.alsoBy?.includes(cause) === true;
 }
 
-/** A kind in one namespace, or in all of them, that must be listed before an object can be reconciled. */
-export interface AwaitedList {
-  /** As `kindKey` gives it. */
-  readonly kind: string;
-  /** Undefined: any. */
-  readonly namespace?: string | undefined;
-}
-
-/** How the work on a key ended. `awaits`: the list that the key is tried again after, sooner than it would be by itself. */
+/** How the work on a key ended. */
 export type WorkResult =
   /** With `againAfterMs`, the key is due again by itself. */
   | { readonly kind: "done"; readonly againAfterMs?: number }
@@ -59,7 +51,6 @@ export type WorkResult =
       readonly kind: "failed";
       readonly retryAfterMs?: number;
       readonly permanent?: boolean;
-      readonly awaits?: AwaitedList | undefined;
     }
   /**
    * Not a failure: something changed during the turn, or the API server was busy. The key is tried again soon, as the same
@@ -69,7 +60,6 @@ export type WorkResult =
       readonly kind: "again";
       readonly afterMs?: number;
       readonly yields?: boolean;
-      readonly awaits?: AwaitedList | undefined;
     };
 
 /** The results of the work on a key until now. */

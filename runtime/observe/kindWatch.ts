@@ -1,6 +1,5 @@
 import { monotonicNow } from "../base/clock";
 import { isServedAlike, kindKey, type Resource, scopesOf, type TypeMeta } from "../base/resource";
-import type { AwaitedList } from "../base/turn";
 import type { KubernetesClient } from "../kubernetes/client";
 import { awaitKind, findResource, schemaHashOf, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
@@ -186,11 +185,7 @@ export class KindWatch {
 
 /** The objects are still being listed, so they are not all known. */
 export class StillListingError extends Error {
-  /** @param awaits the list after which it is tried again at once, if it is one of a kind's */
-  constructor(
-    what: string,
-    readonly awaits?: AwaitedList,
-  ) {
+  constructor(what: string) {
     super(`${what} is being listed`);
     this.name = "StillListingError";
   }

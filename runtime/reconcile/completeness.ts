@@ -89,8 +89,7 @@ export class Completeness {
       .find(({ problem }) => problem && isKindMissing(problem));
     if (!unserved) return undefined;
     const message = `nothing is done for objects of ${kindKey(unserved.resource)} now, because Kubernetes' garbage collector would delete their new children. ${UNSERVED_REMEDY}`;
-    const awaits = { kind: kindKey(unserved.resource) };
-    return new ReconcileFailure("KindMissing", message, { ...RETRY, awaits });
+    return new ReconcileFailure("KindMissing", message, RETRY);
   }
 
   /**
@@ -174,19 +173,17 @@ export function notSyncedError(
   { resource, namespace, problem }: NotSynced,
   why = "and the object has children of this kind",
 ): ReconcileFailure | StillListingError {
-  const awaits = { kind: kindKey(resource), namespace };
-  const retry = { ...RETRY, awaits };
-  const what = `${awaits.kind}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
-  if (!problem) return new StillListingError(what, awaits);
+  const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
+  if (!problem) return new StillListingError(what);
   if (isKindMissing(problem)) return kindMissing(resource, why);
   if (!isApiError(problem, 403)) {
     const message = `${what} cannot be listed: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
-    return new ReconcileFailure("KindNotListed", message, retry);
+    return new ReconcileFailure("KindNotListed", message, RETRY);
   }
   const message = `the runner may not list ${what}: ${problem.message}.`;
   if (namespace === undefined)
-    return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, retry);
-  return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, retry);
+    return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, RETRY);
+  return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, RETRY);
 }
 
 /** Why no children are created for a watched object: it came from this operator's own children too many times in a row. */

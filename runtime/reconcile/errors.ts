@@ -75,8 +75,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   if (error instanceof ObjectGoneError || isGone) return skipped("gone", { kind: "done" });
   if (isRace(error) || error instanceof WatchLateError)
     return skipped("changed during the run", { kind: "again" });
-  if (error instanceof StillListingError)
-    return skipped("not listed yet", { kind: "again", afterMs: 1_000, awaits: error.awaits });
+  if (error instanceof StillListingError) return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
   const message = error instanceof Error ? error.message : String(error);
   if (isBusy(error) || error instanceof ApiUnreachableError) {
     const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;
@@ -89,7 +88,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
 }
 
 function failed(failure: ReconcileFailure): Consequence {
-  const { permanent, retryAfterSeconds, awaits } = failure;
+  const { permanent, retryAfterSeconds } = failure;
   const retryAfter = retryAfterSeconds === undefined || permanent ? undefined : retryAfterSeconds * 1000;
   return {
     report: { result: "failed", failure },
@@ -97,7 +96,6 @@ function failed(failure: ReconcileFailure): Consequence {
     again: {
       kind: "failed",
       permanent,
-      ...(awaits && { awaits }),
       ...(retryAfter !== undefined && { retryAfterMs: Math.max(SHORTEST_WAIT_MS, retryAfter) }),
     },
   };

@@ -56,7 +56,7 @@ const ROUTINE: Rule = { priority: "routine", endsBackoff: true };
  * | used object changed by an operator | used | routine | the same, in a cycle later each time | yes |
  * | children unserved | time | routine | at once | yes |
  * | memory gone | time | routine | at once | yes |
- * | kind listed, and the object waits for it | time | routine | at once | yes |
+ * | kind listed, and the object is what is left of one of others | time | routine | at once | yes |
  * | woken by an event from outside | event | change | at once | yes |
  * | hinted, requested | hint, request | change | at once | yes |
  * | taken over, handler renewed | time | change | at once | yes |

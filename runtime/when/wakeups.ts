@@ -1,6 +1,5 @@
 import { KeyedRateLimiter, type RateLimit } from "../base/limits";
 import { keyOf, type ObjectName } from "../base/objects";
-import { kindKey } from "../base/resource";
 import type { News } from "../observe/news";
 import type { Contests } from "./contests";
 import { AT_ONCE, type Circumstances, type Rule, ruleFor } from "./rules";
@@ -39,7 +38,7 @@ export const MOST_WAITING = 10_000;
  * - A finalizer or a memory that another client removes each time comes back less often.
  * - An object that many others use wakes all of them, behind newer changes and spread over time.
  * - Objects that change each other by their uses come to rest.
- * - A kind that is listed in a namespace wakes only the objects that wait for that, and what is left of others' objects there.
+ * - A kind that is listed in a namespace wakes what is left of others' objects there, and nothing else.
  * - Names that a client invents cannot fill the memory.
  */
 export class Wakeups {
@@ -122,7 +121,7 @@ export class Wakeups {
 
   /** The objects that some news concern. */
   private keysOf(news: News): readonly string[] {
-    const { objects, names, queue, isOurs } = this.parts;
+    const { objects, names, isOurs } = this.parts;
     if ("key" in news) return [news.key];
     if ("name" in news) return [keyOf(news.name)];
     if ("users" in news) return news.users;
@@ -130,11 +129,10 @@ export class Wakeups {
     if (news.kind === "former kind") return [];
     if ("owner" in news) return [keyOf(news.owner)];
     if (news.kind !== "kind listed") return names().map(keyOf);
-    const { listed, namespace } = news;
     // What the list shows of an object of others that is gone is known only now.
     const left = isOurs ? [] : names().filter((name) => !objects.has(name));
-    const isThere = (name: ObjectName) => namespace === undefined || name.namespace === namespace;
-    return [...queue.listed(kindKey(listed), namespace), ...left.filter(isThere).map(keyOf)];
+    const { namespace } = news;
+    return left.filter((name) => namespace === undefined || name.namespace === namespace).map(keyOf);
   }
 
   private limiterOf(rate: RateLimit): KeyedRateLimiter {

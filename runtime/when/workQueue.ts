@@ -2,7 +2,6 @@ import { monotonicNow } from "../base/clock";
 import { KeyedRateLimiter, type RateLimit } from "../base/limits";
 import {
   type Arrival,
-  type AwaitedList,
   BACKOFF,
   type BackoffOptions,
   CAUSES,
@@ -67,10 +66,6 @@ interface Entry extends History, Ready {
   alsoBy: readonly Cause[];
   /** Set only while it is worked on. */
   again: Again | undefined;
-  /** The list without which the last work on it came to nothing. */
-  awaits: AwaitedList | undefined;
-  /** How many lists had come when the work on it began. */
-  listings: number;
   /** Whether its object has gone since the work in progress began. */
   isForgotten: boolean;
 }
@@ -99,10 +94,6 @@ export class WorkQueue {
   private readonly ready = new ReadyKeys();
   private readonly delayed = new DueTimes();
   private readonly limiter: KeyedRateLimiter;
-  /** How many lists have come: see {@link listed}. */
-  private listings = 0;
-  /** The keys that wait for a list. */
-  private readonly awaiting = new Set<string>();
   private readonly options: Required<WorkQueueOptions>;
 
   constructor(options: WorkQueueOptions = {}) {
@@ -148,7 +139,6 @@ export class WorkQueue {
     this.ready.delete(key, entry);
     entry.state = "working";
     entry.workingSince = now;
-    entry.listings = this.listings;
     return key;
   }
 
@@ -199,13 +189,7 @@ export class WorkQueue {
   finish(key: string, ended: WorkResult): void {
     const entry = this.entry(key);
     // The outcome of the work on an object that is gone does not matter to a new object of its name.
-    let result: WorkResult = entry.isForgotten && ended.kind !== "again" ? { kind: "done" } : ended;
-    const awaits = result.kind === "done" ? undefined : result.awaits;
-    // The list may have come during the work.
-    if (awaits && entry.listings !== this.listings) result = { kind: "again" };
-    entry.awaits = awaits;
-    if (awaits) this.awaiting.add(key);
-    else this.awaiting.delete(key);
+    const result: WorkResult = entry.isForgotten && ended.kind !== "again" ? { kind: "done" } : ended;
     entry.isForgotten = false;
     entry.state = "idle";
     const waitMs = waitAfter(entry, result, this.options);
@@ -237,7 +221,6 @@ export class WorkQueue {
   forget(key: string): void {
     const entry = this.entries.get(key);
     if (!entry) return;
-    this.awaiting.delete(key);
     this.ready.delete(key, entry);
     this.delayed.delete(key);
     entry.again = entry.noted = undefined;
@@ -266,18 +249,6 @@ export class WorkQueue {
   /** Whether the key waits, is worked on or has failed. Adding such a key costs no memory. */
   has(key: string): boolean {
     return this.entries.has(key);
-  }
-
-  /**
-   * A list of that kind has come. A key that is worked on now, and misses a list, is tried again soon.
-   * @param namespace in which it was listed. Undefined: in all of them
-   * @returns the keys that wait for it
-   */
-  listed(kind: string, namespace: string | undefined): string[] {
-    this.listings++;
-    const isMeant = (awaits: AwaitedList | undefined) =>
-      awaits?.kind === kind && (!namespace || !awaits.namespace || awaits.namespace === namespace);
-    return [...this.awaiting].filter((key) => isMeant(this.entries.get(key)?.awaits));
   }
 
   /** How many keys wait for their turn now. */
@@ -331,8 +302,6 @@ export class WorkQueue {
         noted: undefined,
         alsoBy: NONE,
         again: undefined,
-        awaits: undefined,
-        listings: 0,
         isForgotten: false,
         failures: 0,
         doublings: 0,

@@ -8,7 +8,7 @@ import {
   SKIP_FINALIZE_ANNOTATION,
 } from "../base/names";
 import { type KubernetesObject, kindAndName, type ObjectName } from "../base/objects";
-import { groupKind, isListed, kindKey, type Resource } from "../base/resource";
+import { groupKind, isListed, type Resource } from "../base/resource";
 import {
   ApiError,
   isMisfit,
@@ -89,9 +89,8 @@ export function childRefused(
     return kindMissing(child.resource, "but the handler returned a child of this kind", PATH_REMEDY);
   const isForbidden = isRightMissing(error);
   if (isNamespaced && namespace !== undefined && isForbidden) {
-    const awaits = { kind: kindKey(child.resource), namespace };
     const message = `${error.message}. ${GRANT_REMEDY}`;
-    return new ReconcileFailure("NamespaceNotGranted", message, { cause: error, awaits });
+    return new ReconcileFailure("NamespaceNotGranted", message, { cause: error, retryAfterSeconds: 30 });
   }
   const isImmutable =
     child.update === "apply" &&

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import type { ObjectName } from "../../runtime/base/objects";
-import { kindKey } from "../../runtime/base/resource";
 import type { News } from "../../runtime/observe/news";
 import { type Circumstances, RULES, ruleFor } from "../../runtime/when/rules";
 import type { ContestsOfObjects, Wakeups } from "../../runtime/when/wakeups";
@@ -113,36 +112,6 @@ describe("Wakeups", () => {
       assert.equal(nextAt() - from, 20);
     }
     assert.equal(contests.children.size, 0);
-  });
-
-  it("wakes only the objects that wait for a list, when it has come there", () => {
-    const config = { kind: "v1/ConfigMap" };
-    const widgets = { kind: kindKey(WIDGETS) };
-    const ends: Record<string, Parameters<WorkQueue["finish"]>[1]> = {
-      "shop/done": { kind: "done" },
-      "shop/later": { kind: "done", againAfterMs: 500_000 },
-      "shop/failed": { kind: "failed", retryAfterMs: 500_000 },
-      "shop/listing": { kind: "again", afterMs: 500_000, awaits: { ...config, namespace: "shop" } },
-      "shop/refused": { kind: "failed", retryAfterMs: 500_000, awaits: { ...config, namespace: "shop" } },
-      "shop/elsewhere": { kind: "failed", retryAfterMs: 500_000, awaits: { ...config, namespace: "team" } },
-      "shop/unserved": { kind: "failed", retryAfterMs: 500_000, awaits: config },
-      "shop/another": { kind: "failed", retryAfterMs: 500_000, awaits: widgets },
-    };
-    const end = (key: string) => queue.finish(key, ends[key] ?? { kind: "done" });
-    for (const key of Object.keys(ends)) queue.add(key, due());
-    for (let key = queue.takeDue(); key !== undefined; key = queue.takeDue()) end(key);
-    const wokenBy = (listed: typeof WIDGETS, namespace: string | undefined) => {
-      wakeups.wakeBy({ kind: "kind listed", listed, namespace });
-      const woken: string[] = [];
-      for (let key = queue.takeDue(); key !== undefined; key = queue.takeDue()) woken.push(key);
-      woken.forEach(end);
-      return woken.sort();
-    };
-    assert.deepEqual(wokenBy(CONFIG_MAPS, "away"), ["shop/unserved"]);
-    assert.deepEqual(wokenBy(CONFIG_MAPS, "shop"), ["shop/listing", "shop/refused", "shop/unserved"]);
-    assert.deepEqual(wokenBy(CONFIG_MAPS, "team"), ["shop/elsewhere", "shop/unserved"]);
-    assert.deepEqual(wokenBy(WIDGETS, undefined), ["shop/another"]);
-    assert.equal(wokenBy(CONFIG_MAPS, undefined).length, 4);
   });
 
   it("wakes what is left of objects of others where a kind is listed, and not those that are known", () => {

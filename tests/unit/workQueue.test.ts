@@ -364,23 +364,6 @@ describe("WorkQueue", () => {
     assert.deepEqual(drain(queue), ["working"]);
   });
 
-  it("tries a key soon that misses a list, if one came while it was worked on", () => {
-    const queue = make();
-    const awaits = { kind: "v1/ConfigMap", namespace: "shop" };
-    const failed = { kind: "failed", retryAfterMs: 30_000, awaits } as const;
-    queue.add("a", due());
-    queue.takeDue();
-    assert.deepEqual(queue.listed("v1/ConfigMap", "shop"), []);
-    queue.finish("a", failed);
-    assert.ok(nextInMs(queue) <= 10);
-    assert.equal(queue.attemptOf("a"), 1);
-    now += 10;
-    queue.takeDue();
-    queue.finish("a", failed);
-    assert.equal(nextInMs(queue), 30_000);
-    assert.deepEqual(queue.listed("v1/ConfigMap", "shop"), ["a"]);
-  });
-
   it("tells how many wait, how long the oldest does, and begins to count again", () => {
     const queue = make();
     assert.equal(queue.oldestMs, 0);
