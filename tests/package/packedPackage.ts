@@ -22,28 +22,23 @@ const MODULES = path.join(PROJECT, "node_modules");
 const TARBALLS = path.join(MODULES, ".cache/argosy-packed");
 const DAY_MS = 86_400_000;
 
-/** Packs the project with npm, in a copy of it in which its handlers have run. */
-export async function packProject(): Promise<{ tarball: string; remove(): void }> {
-  const copy = copyProject();
-  addFiles(copy, { "examples/memcached/__pycache__/main.cpython-313.pyc": "" });
-  // Not at one go: the lock of a process that stands still is taken from it.
-  const { stdout } = await promisify(execFile)("npm", ["pack", "--silent"], { cwd: copy });
-  const [name = ""] = stdout.trim().split("\n").slice(-1);
-  return { tarball: path.join(copy, name), remove: () => removeFolder(copy) };
-}
-
 /**
- * The packed project, as {@link packProject} gives it. It is packed once for all tests and runs that have the same files
- * and packages, since that takes the better part of a minute.
+ * Packs the project with npm, in a copy of it in which its handlers have run. It is packed once for all tests and runs that have the
+ * same files and packages, since that takes the better part of a minute.
+ * @returns the path of the tarball
  */
 export async function packedProject(): Promise<string> {
   const tarball = path.join(TARBALLS, `${hashOfProject()}.tgz`);
   const pack = async () => {
     if (existsSync(tarball)) return;
-    const packed = await packProject();
-    copyFileSync(packed.tarball, `${tarball}.new`);
+    const copy = copyProject();
+    addFiles(copy, { "examples/memcached/__pycache__/main.cpython-313.pyc": "" });
+    // Not at one go: the lock of a process that stands still is taken from it.
+    const { stdout } = await promisify(execFile)("npm", ["pack", "--silent"], { cwd: copy });
+    const [name = ""] = stdout.trim().split("\n").slice(-1);
+    copyFileSync(path.join(copy, name), `${tarball}.new`);
     renameSync(`${tarball}.new`, tarball);
-    packed.remove();
+    removeFolder(copy);
     removeFormer();
   };
   await withLock(path.join(TARBALLS, "lock"), () => {}, pack);
