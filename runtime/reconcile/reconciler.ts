@@ -32,7 +32,7 @@ import {
  * what becomes of an error.
  *
  * Guarantees, each with a test in tests/integration:
- * - Nothing is applied of an answer that breaks the contract (engineFailures.test.ts).
+ * - Nothing is applied of an answer that breaks the contract (security.test.ts).
  * - If `finalize` is declared, the finalizer is on the object before the handler is asked (hostile/leaks.test.ts).
  * - The handler is asked with all children or not at all, also when it finalizes (hostile/unlistedKinds.test.ts).
  * - The other finalizer is on the object before its first child that no owner reference can cover (engineFinalize.test.ts), and comes

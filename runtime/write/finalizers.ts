@@ -21,7 +21,7 @@ const MOST_TRIES = 10;
  * the object has children that no owner reference can cover, and one that its children are deleted in an order.
  *
  * Guarantees, each with a test in tests/integration:
- * - A finalizer can be added even if another client keeps writing the object (hostile/constantTouching.test.ts).
+ * - A finalizer can be added even if another client keeps writing the object (tests/integration/apiServerFacts.test.ts).
  * - Finalizers of others stay as they are (engineFinalize.test.ts).
  * - Those of a former name of the operator count as ours (hostile/renaming.test.ts).
  * - A former leader's write that comes late takes none away (tests/unit/reconcileFinalizers.test.ts).

@@ -9,7 +9,7 @@ import {
   namespace,
   priorityClass,
 } from "./support/manifests";
-import { answering, conditionOf, useOperator } from "./support/useOperator";
+import { answering, useOperator } from "./support/useOperator";
 
 describe("the engine, when an object is deleted", function () {
   this.timeout(60_000);
@@ -20,12 +20,6 @@ describe("the engine, when an object is deleted", function () {
   const finalizer = "argosy.dev/argosy.finalize-test";
   const finalizersOf = async (name: string) =>
     (await bench.api.get(bench.operator.object(name, {}, bench.namespace))).metadata.finalizers;
-
-  it("has its finalizer before the first child exists", async () => {
-    const object = await bench.applyObject("before", answering({ ...configMap("before"), nonsense: 1 }));
-    await bench.failed(object, "ChildRefused");
-    assert.deepEqual(await finalizersOf("before"), [finalizer]);
-  });
 
   it("leaves the finalizers of others alone, and removes its own even if a user wrote it twice", async () => {
     const object = await bench.applied("shared", answering());
@@ -45,42 +39,12 @@ describe("the engine, when an object is deleted", function () {
     await eventually(async () => assert.deepEqual(await finalizersOf("replaced"), [finalizer]));
   });
 
-  it("asks the handler to finalize until it has finalized, at the time that the handler names", async () => {
-    const child = inNamespace(configMap("asked"), bench.namespace);
-    const notYet = { answer: { finalized: false, requeueAfterSeconds: 1, status: { step: "cleaning" } } };
-    const object = await bench.applied("asked", { ...answering(configMap("asked")), finalize: notYet });
-    await bench.api.delete(object);
-    const asked = () => bench.operator.calls("asked").filter(({ event }) => event === "finalize");
-    await eventually(() => assert.ok(asked().length >= 2));
-    assert.equal(asked()[0]?.children[0]?.metadata.name, "asked", "is given the observed children");
-    const now = await bench.api.get(object);
-    assert.equal(conditionOf(now, "Ready").reason, "Finalizing");
-    assert.equal((now["status"] as { step?: string }).step, "cleaning");
-    await bench.api.get(child);
-
-    bench.operator.plan("asked", { finalize: { answer: { finalized: true } } });
-    await eventually(() => bench.api.assertGone(object));
-    // The garbage collector's work: our owner reference says whose it is.
-    await eventually(() => bench.api.assertGone(child));
-  });
-
   it("tries again where the handler fails to finalize, and the object says so", async () => {
     const object = await bench.applied("fails", { ...answering(), finalize: { exitCode: 3 } });
     await bench.api.delete(object);
     const { message } = await bench.failed(object, "HandlerCrashed");
     assert.match(message, /exit code 3/);
     bench.operator.plan("fails", { finalize: { answer: { finalized: true } } });
-    await eventually(() => bench.api.assertGone(object));
-  });
-
-  it("does nothing while the object is paused", async () => {
-    const object = await bench.applied("paused", answering());
-    await bench.api.annotate(object, { "argosy.dev/paused": "true" });
-    await eventually(() => assert.equal(bench.engine.reportsOf("paused").at(-1)?.skipped, "paused"));
-    await bench.api.delete(object);
-    await always(() => bench.api.get(object));
-    assert.ok(bench.operator.calls("paused").every(({ event }) => event === "reconcile"));
-    await bench.api.annotate(object, { "argosy.dev/paused": null });
     await eventually(() => bench.api.assertGone(object));
   });
 

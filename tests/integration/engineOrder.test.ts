@@ -86,30 +86,6 @@ describe("the engine deletes children in the reverse order of after", function (
     await finalizers(c, null);
     await eventually(() => bench.api.assertGone(object));
   });
-
-  it("not if they are to stay", async () => {
-    const { object, a, b, c } = await held("orphan");
-    await bench.api.delete(object, "Orphan");
-    await eventually(() => bench.api.assertGone(object));
-    const left = async () =>
-      Promise.all(
-        [a, b, c].map(async (name) => {
-          const { deletionTimestamp, ownerReferences } = (await bench.api.get(here(name))).metadata;
-          return [deletionTimestamp, ownerReferences];
-        }),
-      );
-    await always(async () => assert.deepEqual((await left()).flat().filter(Boolean), []), { forMs: 1_500 });
-  });
-
-  it("also those that are no longer returned", async () => {
-    const { object, a, b, c } = await held("pruned");
-    await bench.applyObject("pruned", answering(configMap("pruned-other")));
-    await eventually(async () => assert.ok(await isGoing(c)));
-    await always(async () => assert.deepEqual([await isGoing(a), await isGoing(b)], [false, false]));
-    await finalizers(c, null);
-    for (const name of [b, a]) await eventually(() => bench.api.assertGone(here(name)));
-    await bench.ready(object);
-  });
 });
 
 describe("the engine applies children in order", function () {
@@ -162,58 +138,6 @@ describe("the engine applies children in order", function () {
     assert.equal((await there(app("2"))).metadata.uid, first.metadata.uid);
   });
 
-  it("without a Job that is created once, in whatever order its handler writes the keys of the Job", async () => {
-    const reversed = (value: unknown): unknown => {
-      if (Array.isArray(value)) return value.map(reversed);
-      if (typeof value !== "object" || value === null) return value;
-      const entries = Object.entries(value).reverse();
-      return Object.fromEntries(entries.map(([key, each]) => [key, reversed(each)]));
-    };
-    const first = job("unordered", ONCE);
-    const second = reversed(first) as Manifest;
-    assert.notEqual(JSON.stringify(first["spec"]), JSON.stringify(second["spec"]));
-    // The API server would put the keys in order.
-    bench.operator.plan("unordered", plan(following("Job/unordered", "late"), first));
-    const object = await bench.applyObject("unordered");
-    await bench.failed(object, "ChildrenNotReady");
-    await complete("unordered");
-    await bench.ready(object);
-    bench.operator.plan("unordered", plan(following("Job/unordered", "late"), second));
-    await bench.api.delete(inNamespace(first, bench.namespace));
-    await bench.reconcileAgain(object);
-    await bench.ready(object);
-    await absent(first);
-  });
-
-  it("a child after a Job that is created once and goes as soon as it is complete", async () => {
-    const brief = job("brief", ONCE, { ttlSecondsAfterFinished: 0 });
-    const object = await bench.applyObject("brief", plan(following("Job/brief", "after"), brief));
-    await bench.failed(object, "ChildrenNotReady");
-    await there(brief);
-    await complete("brief");
-    await bench.ready(object);
-    await there(configMap("after"));
-    await always(() => absent(brief));
-  });
-
-  it("a child after a Job that is answered again after it had gone, and after an answer without it", async () => {
-    const upgrade = (version: string) =>
-      plan(following(`Job/to-${version}`, "used"), job(`to-${version}`, ONCE));
-    const object = await bench.applyObject("rollback", upgrade("16"));
-    await bench.failed(object, "ChildrenNotReady");
-    await complete("to-16");
-    await bench.ready(object);
-    await bench.api.delete(inNamespace(job("to-16"), bench.namespace));
-    await bench.idle();
-    await absent(job("to-16"));
-    await bench.applyObject("rollback", upgrade("17"));
-    await eventually(() => there(job("to-17")));
-    await complete("to-17");
-    await bench.ready(object);
-    await bench.applyObject("rollback", upgrade("16"));
-    await eventually(() => there(job("to-16")));
-  });
-
   it("without a Job that is created once and that its time to live has removed, also under another leader", async () => {
     const answer = (version: string) =>
       plan(following("Job/migrate", "app", { version }), job("migrate", ONCE));
@@ -231,25 +155,5 @@ describe("the engine applies children in order", function () {
     await absent(job("migrate"));
     assert.deepEqual((await there(configMap("app")))["data"], { version: "2" });
     await standby.stop();
-  });
-});
-
-describe("the engine refuses an order that cannot be kept", function () {
-  this.timeout(60_000);
-  const bench = useOperator({ name: "disorder-test" });
-
-  it("and applies nothing of the answer", async () => {
-    const round = [following("ConfigMap/b", "a"), following("ConfigMap/a", "b")];
-    const object = await bench.applyObject("round", answering(...round, configMap("other")));
-    const { message } = await bench.failed(object, "InvalidAnswer");
-    assert.match(message, /wait for each other by argosy\.dev\/after: ConfigMap a after ConfigMap b/);
-    await bench.applyObject("round", answering(following("Job/migrate", "a"), configMap("other")));
-    await eventually(async () =>
-      assert.match(
-        conditionOf(await bench.api.get(object), "Ready").message,
-        /names "Job\/migrate", which is not a child in this answer/,
-      ),
-    );
-    await bench.api.assertGone(inNamespace(configMap("other"), bench.namespace));
   });
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { Condition, KubernetesObject } from "../../runtime/base/objects";
+import type { Condition } from "../../runtime/base/objects";
 import { resourceOf } from "../../runtime/programs/workflows/runTarget";
 import { StatusWriter } from "../../runtime/remember/statusMemories";
-import { always, aSecond, eventually } from "../support/eventually";
+import { eventually } from "../support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import type { ObjectPlan } from "./support/testOperator";
 import { answering, conditionOf, statusOf, useOperator } from "./support/useOperator";
@@ -23,8 +23,6 @@ describe("the engine patches the status", function () {
     name: "status-test",
     children: ["v1/ConfigMap", "apps/v1/Deployment"],
   });
-  const versionOf = async (object: KubernetesObject) =>
-    (await bench.api.get(object)).metadata.resourceVersion;
 
   it("with observedGeneration, the conditions and the handler's fields", async () => {
     const object = await bench.applied("whole", saying({ colour: "red", parts: { wheels: 4 } }));
@@ -39,55 +37,6 @@ describe("the engine patches the status", function () {
       ],
     );
     assert.deepEqual(fields, { colour: "red", parts: { wheels: 4 } });
-  });
-
-  it("only if it changed: over many reconciles the object stays as it is", async () => {
-    const child = inNamespace(configMap("still"), bench.namespace);
-    const status = { parts: { a: [1, { b: 2 }] } };
-    const object = await bench.applied("still", saying(status, configMap("still", { ours: "1" })));
-    const before = await versionOf(object);
-    const reports = () => bench.engine.reportsOf("still").length;
-    await bench.idle();
-    for (const by of ["one", "two", "three"]) {
-      const seen = reports();
-      // Another field each time: the same one again within a second would change no entry of managedFields, and be mistrusted.
-      await bench.api.patch(child, { data: { [by]: "theirs" } });
-      await eventually(() => assert.ok(reports() > seen));
-    }
-    await bench.idle();
-    assert.equal(await versionOf(object), before);
-  });
-
-  it("and its own writes trigger nothing", async () => {
-    let step = 0;
-    const next = () => saying({ step: String(step++) });
-    const object = await bench.applied("quiet", next());
-    await bench.idle();
-    const calls = bench.operator.calls("quiet").length;
-    await always(() => assert.equal(bench.operator.calls("quiet").length, calls));
-    await bench.applied("quiet", next());
-    await always(() => assert.equal(bench.operator.calls("quiet").length, calls + 1));
-    assert.equal(statusOf(await bench.api.get(object))["step"], "1");
-  });
-
-  it("and a condition's lastTransitionTime moves only with its status", async () => {
-    const object = await bench.applied("steady", saying({ step: 1 }));
-    const { lastTransitionTime } = conditionOf(object, "Ready");
-    await aSecond();
-    const later = await bench.applied("steady", saying({ step: 2 }));
-    assert.equal(conditionOf(later, "Ready").lastTransitionTime, lastTransitionTime);
-    await bench.applyObject("steady", { exitCode: 1 });
-    const failed = await bench.failed(object, "HandlerCrashed");
-    assert.notEqual(failed.lastTransitionTime, lastTransitionTime);
-  });
-
-  it("and fields that the handler no longer answers disappear", async () => {
-    await bench.applied("shrinks", saying({ goes: 1, parts: { stays: 1, goes: 1 } }));
-    const object = await bench.applied("shrinks", saying({ parts: { stays: 1 } }));
-    const { observedGeneration: _, conditions, ...fields } = statusOf(object);
-    assert.deepEqual(fields, { parts: { stays: 1 } });
-    assert.equal((conditions as Condition[]).length, 3);
-    assert.equal(statusOf(await bench.applied("shrinks", { answer: { children: [] } }))["parts"], undefined);
   });
 
   it("and leaves fields and conditions of others alone, even when a reconcile fails", async () => {

@@ -29,7 +29,7 @@ describe("the tests that a change can reach", () => {
   for (const [what, changed, reached] of [
     ["of themselves", OTHER, [OTHER]],
     ["by an import", "tools/testArguments.ts", ["tests/unit/testArguments.test.ts"]],
-    ["by an import of an import", "runtime/when/dueTimes.ts", ["tests/integration/engineSchedules.test.ts"]],
+    ["by an import of an import", "runtime/when/dueTimes.ts", ["tests/integration/engineArgo.test.ts"]],
     ["by an import of a folder", "cli/commands/types.ts", ["tests/unit/cliTypes.test.ts"]],
     ["by the package's name", "components/operators.ts", ["tests/unit/configuration.test.ts"]],
     ["by a path in a string", "docs/deploy.md", ["tests/unit/packages.test.ts"]],
