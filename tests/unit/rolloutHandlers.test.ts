@@ -7,7 +7,7 @@ import { type Handler, THINGS } from "../../tools/chaos/kills/scenarios";
 import { NetWorld } from "./support/net/netWorld";
 
 /** With 1,000 objects, and so 5 % of them first, the table takes five minutes of a quiet machine. */
-const OBJECTS = Number(process.env["ARGOSY_ROLLOUT_OBJECTS"] ?? 80);
+const OBJECTS = Number(process.env["ARGOSY_ROLLOUT_OBJECTS"] ?? 40);
 /** Enough that a handler that fails for every other object is seen. */
 const MOST = Math.max(10, OBJECTS * 0.05);
 const POLICY: RolloutPolicy = {
