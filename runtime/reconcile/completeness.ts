@@ -32,7 +32,7 @@ const MOST_ROUNDS = 5;
  * Guarantees:
  * - A kind or a namespace that is missing holds up only the objects that need it (tests/integration/hostile/missingKinds.test.ts and
  *   namespaces.test.ts).
- * - While their own kind is not served, objects get no children (tests/integration/hostile/crdVersions.test.ts).
+ * - While their own kind is not served, objects get no children (tests/integration/hostile/noGarbageCollector.test.ts).
  */
 export class Completeness {
   constructor(

@@ -1,19 +1,26 @@
 import assert from "node:assert/strict";
+import { FIELD_MANAGER } from "../../cli/local/installOperator";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { Collector } from "../support/collector";
 import { eventually } from "../support/eventually";
-import { type OwnCluster, startTestCluster } from "./support/cluster";
+import { ApiProxy } from "./support/apiProxy";
+import { announceKind, sharedCluster, type TestCluster } from "./support/cluster";
 import { configMap, inNamespace } from "./support/manifests";
 import { ResidentOperator } from "./support/residentOperator";
 import type { ResidentPod } from "./support/residentPod";
+import { customResourceDefinitionOf } from "./support/testOperator";
 import { answering, conditionOf } from "./support/useOperator";
 
 const PATIENT = { timeoutMs: 150_000 };
 
-/** In a cluster that has none of Argo's kinds. */
+const OPERATOR = { name: "alone" };
+
+/** The cluster has Argo's kinds because of other tests. A proxy tells whether the runner asks for them. */
 describe("a resident runner without Argo", function () {
   this.timeout(240_000);
-  let cluster: OwnCluster;
+  announceKind(customResourceDefinitionOf(OPERATOR));
+  let cluster: TestCluster;
+  let proxy: ApiProxy;
   let operator: ResidentOperator;
   let pod: ResidentPod;
   let namespace: string;
@@ -22,23 +29,20 @@ describe("a resident runner without Argo", function () {
   before(async function () {
     this.timeout(0);
     collector = await Collector.start();
-    cluster = await startTestCluster();
-    operator = await ResidentOperator.install(
-      cluster,
-      { name: "alone" },
-      {
-        leaseSeconds: 6,
-        without: ["events", "workflows"],
-        traces: collector.endpoint,
-      },
-    );
+    cluster = await sharedCluster();
+    proxy = await ApiProxy.start(cluster.connection);
+    operator = await ResidentOperator.install(cluster, OPERATOR, {
+      leaseSeconds: 6,
+      without: ["events", "workflows"],
+      traces: collector.endpoint,
+    });
     namespace = await cluster.api.newNamespace("alone");
-    await cluster.api.apply(operator.kind);
-    pod = (await operator.start()).startHandler();
+    await cluster.api.apply(operator.kind, FIELD_MANAGER);
+    pod = (await operator.start(proxy.through(cluster.connection).server)).startHandler();
   });
   after(async () => {
     await operator?.dispose();
-    await cluster?.close();
+    await proxy?.stop();
     await collector?.stop();
   });
 
@@ -53,6 +57,10 @@ describe("a resident runner without Argo", function () {
       assert.ok(await cluster.api.find(inNamespace(configMap("second"), namespace))),
     );
     assert.equal(await pod.metric("argosy_event_silence_seconds"), 0);
+    assert.deepEqual(
+      proxy.requests.filter(({ path }) => path.includes("argoproj.io")),
+      [],
+    );
     assert.doesNotMatch(pod.messages.join("\n"), /argoproj|Workflow|recorded|TaskSet/i);
   });
 

@@ -218,3 +218,36 @@ describe("a CRD that another client has made, with objects", function () {
     assert.equal(kept.metadata.uid, object.metadata.uid);
   });
 });
+
+describe("when a CRD loses a version", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "lessversions" });
+
+  it("that is left in managedFields, the object says what to do, and its status is written after that", async () => {
+    const { name, namespace } = (await bench.applied("left", answering(configMap("left")))).metadata;
+    const object = bench.operator.object("left", {}, namespace);
+    const crd = buildCustomResourceDefinition(bench.operator.operator) as Manifest;
+    const spec = crd["spec"] as JsonObject;
+    const [v1] = spec["versions"] as JsonObject[];
+    const v2 = { ...v1, name: "v2", storage: false };
+    await bench.api.apply({ ...crd, spec: { ...spec, versions: [{ ...v1 }, v2] } }, FIELD_MANAGER);
+    const labelled = { name, namespace: namespace as string, labels: { team: "shop" } };
+    const later = { apiVersion: "lessversions.example.com/v2", kind: object.kind, metadata: labelled };
+    // By another manager: without its spec, the same manager would remove the spec, and the engine would reconcile the object.
+    await eventually(() => bench.api.apply(later, "labeller"));
+    await bench.api.apply(crd, FIELD_MANAGER);
+    // For a moment the API server may still know the version. A write in that moment may remove the version from managedFields.
+    const probe = { ...object, spec: {} };
+    await eventually(() => assert.rejects(bench.api.tryApply(probe), /invalid group\/version: .*v2/));
+    const status = { phase: "later" };
+    bench.operator.plan("left", { answer: { ...answering(configMap("left")).answer, status } });
+    await bench.api.delete(inNamespace(configMap("left"), bench.namespace));
+    await eventually(async () => {
+      const [event] = (await bench.eventsOf(object)).filter(({ reason }) => reason === "StatusRefused");
+      assert.match(event?.note ?? "", /invalid group\/version: .*v2: .*managedFields.* Annotate/);
+    });
+    await bench.api.annotate(object, { "argosy.dev/reconcile-at": "1" });
+    await eventually(async () => assert.equal(statusOf(await bench.api.get(object))["phase"], "later"));
+    await bench.ready(object);
+  });
+});

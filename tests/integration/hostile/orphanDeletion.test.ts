@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { stopGarbageCollector } from "../../../cli/cluster/garbageCollector";
 import { always, eventually } from "../../support/eventually";
-import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
 const CHILDREN = 20;
 /** How long the handler thinks: the collector works before, while and after the children are written. */
-const HANDLER_MS = [0, 100, 300];
-const DELAYS_MS = [0, 25, 50, 75, 100, 125, 150, 175, 200];
+const HANDLER_MS = [0, 200];
+const DELAYS_MS = [0, 50, 100, 150, 200];
 /** The garbage collector, and a run that is late, have done by then what they do. */
 const SETTLED_MS = 2_000;
 
@@ -74,11 +72,11 @@ describe("when a user removes an object's finalizer by force in the middle of a 
     await always(() => Promise.all(both.map((child) => bench.api.assertGone(child))));
   });
 
-  for (const delayMs of [50, 150, 300]) {
+  for (const delayMs of [50, 200]) {
     it(`${delayMs} ms after a change of many children, none of them comes back`, async () => {
       const elsewhere = await bench.api.newNamespace("elsewhere");
       const children = (step: string) =>
-        Array.from({ length: 150 }, (_, at) => inNamespace(configMap(`far-${at}`, { step }), elsewhere));
+        Array.from({ length: 80 }, (_, at) => inNamespace(configMap(`far-${at}`, { step }), elsewhere));
       const name = `writes-${delayMs}`;
       const object = await bench.applied(name, answering(...children("1")));
       await bench.applyObject(name, answering(...children("2")));
@@ -93,36 +91,4 @@ describe("when a user removes an object's finalizer by force in the middle of a 
       assert.deepEqual(left, []);
     });
   }
-});
-
-describe("when objects go while no runner leads, and the garbage collector misses that", function () {
-  this.timeout(120_000);
-  let cluster: OwnCluster;
-  const bench = useOperator({ name: "missed" }, {}, async () => {
-    cluster = await startTestCluster();
-    await stopGarbageCollector(cluster.controlPlane);
-    return cluster;
-  });
-  after(() => cluster?.close());
-
-  it("the next leader deletes their children, except those that are to stay", async () => {
-    const apply = async (name: string) => {
-      const object = await bench.applied(name, answering(configMap(name)));
-      return { object, child: inNamespace(configMap(name), bench.namespace) };
-    };
-    const [missed, released, alive] = [await apply("missed"), await apply("released"), await apply("alive")];
-    await bench.engine.stop();
-    await bench.api.delete(missed.object);
-    await bench.api.assertGone(missed.object);
-    await bench.api.delete(released.object, "Orphan");
-    // The collector's work: the children first, and then the finalizer by which it holds the object.
-    await bench.api.patch(released.child, { metadata: { ownerReferences: null } });
-    await bench.api.patch(released.object, { metadata: { finalizers: null } });
-    await bench.api.assertGone(released.object);
-    await bench.operator.start({ identity: "next" });
-    await eventually(() => bench.api.assertGone(missed.child));
-    await sleep(SETTLED_MS);
-    await bench.api.get(released.child);
-    await bench.api.get(alive.child);
-  });
 });
