@@ -231,7 +231,7 @@ describe("argosy fuzz", () => {
       const mended = operatorIn(root, undefined, bug.isEnd);
       for (const { differences, failure } of await runFixtures(mended))
         assert.deepEqual([differences, failure], [[], undefined], readFileSync(file, "utf8"));
-      const { violation: left } = await find(mended, 10);
+      const { violation: left } = await find(mended, 3);
       assert.equal(left, undefined, left?.message);
     });
 
@@ -239,7 +239,7 @@ describe("argosy fuzz", () => {
     for (const operator of loadOperators(path.join(ROOT, folder))) {
       if (operator.rules.length > 0 || Object.keys(operator.secretEnv).length > 0) continue;
       it(`finds nothing in ${folder}: ${operator.name}`, async () => {
-        const { violation, cases } = await find(operator, 12);
+        const { violation, cases } = await find(operator, 5);
         assert.equal(violation, undefined, violation?.message);
         assert.ok(cases > 0);
       });
@@ -250,7 +250,7 @@ describe("argosy fuzz", () => {
       const encoded = Buffer.from(name).toString("base64");
       return { children: [config("c-" + hash, { encoded }), deployment(name.toUpperCase().toLowerCase(), size, image)] };`;
     root = writeFolder({ "crd.yaml": CRD, "main.js": codeOf(NO_BUG, body) });
-    const { violation } = await find(operatorIn(root), 20);
+    const { violation } = await find(operatorIn(root), 6);
     assert.equal(violation, undefined, violation?.message);
   });
 
