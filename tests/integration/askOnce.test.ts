@@ -101,29 +101,6 @@ describe("an operator whose handler promises to be pure", function () {
     );
   });
 
-  it("is asked about everything by another program, as after a restart by hand, which writes nothing", async () => {
-    const before = await mark();
-    assert.deepEqual(await restart("two"), { asks: NAMES.length, written: [] });
-    assert.notEqual(await mark(), before);
-    assert.deepEqual(await restart("two"), { asks: 0, written: [] });
-  });
-
-  it("is asked about everything after a return to an earlier program", async () => {
-    assert.deepEqual(await restart("one"), { asks: NAMES.length, written: [] });
-  });
-
-  it("is asked about everything after a user has edited the mark", async () => {
-    await engine.stop();
-    const { lease } = operator;
-    const { metadata } = lease;
-    for (const edited of ["one", "two", ""]) {
-      const annotations = { [MARK]: edited };
-      await operator.cluster.api.apply({ ...lease, metadata: { ...metadata, annotations } });
-      assert.deepEqual(await restart("one"), { asks: NAMES.length, written: [] }, edited);
-      await engine.stop();
-    }
-  });
-
   it("is asked about what changed while no runner led, and about nothing else", async () => {
     await engine.stop();
     const [name = "", other = ""] = NAMES;
