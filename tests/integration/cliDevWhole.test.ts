@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +9,7 @@ import { cacheDirectory } from "../../cli/controlPlane/cache";
 import type { JsonObject } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
 import { captured } from "../unit/support/captured";
-import { CommandProcess } from "./cliProcess";
+import { CommandProcess, processesNaming } from "./cliProcess";
 import { customResourceDefinition, OPEN_SCHEMA } from "./support/manifests";
 
 const run = promisify(execFile);
@@ -331,7 +331,7 @@ describe("argosy dev shows the whole product", function () {
     assert.match(none.text, /There is no operator stores-typo .* Known operators: parcel, store\./);
   });
 
-  it("lets its logs be followed until it ends, and leaves nothing by which commands find it", async () => {
+  it("lets its logs be followed until it ends on Ctrl-C, and leaves nothing", async () => {
     const env = { ARGOSY_CACHE: cacheDirectory() };
     const follow = ["run", "argosy", "--silent", "--", "logs", "store", "--follow", "--tail", "0"];
     const logs = new CommandProcess("npm", [...follow, "--kubeconfig", kubeconfig], folder, env);
@@ -350,5 +350,10 @@ describe("argosy dev shows the whole product", function () {
     }
     const { text } = await argosy("logs", "store");
     assert.match(text, /does not answer|No operator is installed|no such file/);
+    assert.deepEqual(await processesNaming(folder), []);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.startsWith("argosy")),
+      [],
+    );
   });
 });
