@@ -38,14 +38,6 @@ def text_for(to):
 
 `;
 
-/** New versions that cannot begin to work. */
-const BROKEN: Readonly<Record<string, (installation: Installation) => void>> = {
-  "has a syntax error": ({ project }) =>
-    project.edit(HANDLER, "def reconcile(request):", "def reconcile(request:"),
-  "has an image that nobody has": ({ project }) =>
-    project.edit(DEFINITION, "crd: crd.yaml", "crd: crd.yaml\nimage: registry.invalid/none:1"),
-};
-
 describe("an operator with rollout, egress and an event that wakes objects", function () {
   this.timeout(LONG_MS);
   let installation: Installation;
@@ -124,37 +116,36 @@ describe("an operator with rollout, egress and an event that wakes objects", fun
     await release("allowed", "forbidden");
   });
 
-  for (const [what, breakIt] of Object.entries(BROKEN))
-    it(`serves objects by the former version while the new one ${what}`, async () => {
-      const files = [HANDLER, DEFINITION].map((file) => installation.project.read(file));
-      breakIt(installation);
-      const end = new AbortController();
-      const update = installation.stack.up({ signal: end.signal });
-      update.catch(() => {});
-      try {
-        await waitFor("a runner that does not become ready", async () => assert.ok(await isStuck()), 300_000);
-        await pause(5_000);
-        const name = `while-${Object.keys(BROKEN).indexOf(what)}`;
-        await greet(name, "late");
-        assert.equal(await textOf(name), "Hello, late!");
-        await release(name);
-        await waitFor("it to go", async () => assert.deepEqual(await allTexts(), texts));
-      } finally {
-        end.abort();
-        await update.catch(() => {});
-        await installation.stack.unlock().catch(() => {});
-      }
-      installation.project.write(HANDLER, files[0] ?? "");
-      installation.project.write(DEFINITION, files[1] ?? "");
-      await installation.stack.up();
-      await waitFor("the roll-out to end", () => staged({ stage: "done" }));
-    });
+  it("serves objects by the former version while the new one has an image that nobody has", async () => {
+    const { project, stack } = installation;
+    const definition = project.read(DEFINITION);
+    project.edit(DEFINITION, "crd: crd.yaml", "crd: crd.yaml\nimage: registry.invalid/none:1");
+    const end = new AbortController();
+    const update = stack.up({ signal: end.signal });
+    update.catch(() => {});
+    try {
+      await waitFor("a runner that does not become ready", async () => assert.ok(await isStuck()), 300_000);
+      await pause(5_000);
+      await greet("while", "late");
+      assert.equal(await textOf("while"), "Hello, late!");
+      await release("while");
+      await waitFor("it to go", async () => assert.deepEqual(await allTexts(), texts));
+    } finally {
+      end.abort();
+      await update.catch(() => {});
+      await stack.unlock().catch(() => {});
+    }
+    // As after each update that failed: what Pulumi would have deleted is still there.
+    project.write(DEFINITION, definition);
+    await stack.up();
+    await waitFor("the roll-out to end", () => staged({ stage: "done" }));
+  });
 
   it("halts with a new version that fails, is undone, and goes on after the commit is reverted", async () => {
     const { project, stack } = installation;
     const handler = project.read(HANDLER);
     const { program } = await staged({ stage: "done" });
-    project.edit(HANDLER, `    greeting = request["object"]`, `    raise RuntimeError("no")`);
+    project.edit(HANDLER, "def reconcile(request):", "def reconcile(request:");
     await stack.up();
     await waitFor("the halt", async () => assert.ok((await rollout()).halted), 300_000);
     assert.deepEqual(await allTexts(), texts);
