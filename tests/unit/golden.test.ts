@@ -4,7 +4,7 @@ import { ARGOSY_VERSION } from "../../components/package";
 import type { Manifest } from "../../runtime/base/objects";
 import { differencesOf } from "./support/differences";
 import { assertGolden, assertOnlyGrows } from "./support/goldenFile";
-import { type Registration, run, runStack } from "./support/program";
+import { type Registration, roleOf, run, runStack } from "./support/program";
 import { operatorsProgram, sampleProgram } from "./support/sampleOperators";
 
 /** After a change that is meant: UPDATE_GOLDEN=1 npm test -- --grep golden */
@@ -36,10 +36,13 @@ describe("the golden files", function () {
   });
 });
 
-/** "argosy:index:Operators$kubernetes:core/v1:ConfigMap argosy-engine": what Pulumi knows a resource by within a stack. */
-function logicalName({ urn }: Registration): string {
-  const [, , types, name] = urn.split("::");
-  return `${types} ${name}`;
+/**
+ * "argosy:index:Operators$kubernetes:core/v1:ConfigMap argosy-engine": what Pulumi knows a resource by within a stack, without the hash
+ * with which the name of an immutable ConfigMap ends.
+ */
+function logicalName(registration: Registration): string {
+  const [, , types] = registration.urn.split("::");
+  return `${types} ${roleOf(registration)}`;
 }
 
 async function objectsOf(stack: string): Promise<Manifest[]> {
