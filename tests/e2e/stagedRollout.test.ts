@@ -144,15 +144,23 @@ describe("an operator with rollout, egress and an event that wakes objects", fun
   it("halts with a new version that fails, is undone, and goes on after the commit is reverted", async () => {
     const { project, stack } = installation;
     const handler = project.read(HANDLER);
-    const { program } = await staged({ stage: "done" });
     project.edit(HANDLER, "def reconcile(request):", "def reconcile(request:");
     await stack.up();
-    await waitFor("the halt", async () => assert.ok((await rollout()).halted), 300_000);
+    const bad = await waitFor(
+      "the halt",
+      async () => {
+        const state = await rollout();
+        assert.ok(state["halted"]);
+        return state["program"];
+      },
+      300_000,
+    );
     assert.deepEqual(await allTexts(), texts);
     const failed = (await greetings()).filter((greeting) => readyOf(greeting)?.status !== "True");
     assert.ok(failed.length > 0 && failed.length <= OBJECTS / 2, `${failed.length} have failed`);
     await argosyIn(project.folder, "rollout", "undo", "minimal");
-    await waitFor("the former version", () => staged({ stage: "done", program }), 300_000);
+    const undone = async () => assert.notEqual((await staged({ stage: "done" }))["program"], bad);
+    await waitFor("the former version", undone, 300_000);
     await waitFor("all objects to be ready again", allReady, 300_000);
     assert.deepEqual(await allTexts(), texts);
     project.write(HANDLER, handler);
