@@ -90,7 +90,7 @@ export function childRefused(
   const isForbidden = isRightMissing(error);
   if (isNamespaced && namespace !== undefined && isForbidden) {
     const message = `${error.message}. ${GRANT_REMEDY}`;
-    return new ReconcileFailure("NamespaceNotGranted", message, { cause: error, retryAfterSeconds: 30 });
+    return new ReconcileFailure("NamespaceNotGranted", message, { cause: error });
   }
   const isImmutable =
     child.update === "apply" &&
