@@ -177,7 +177,7 @@ export class Run implements WriteScope {
 
   /**
    * A schedule of the object is due after this time, in milliseconds, even if the handler wants to be asked again later. If the clock
-   * is set meanwhile, the object's resync notices.
+   * is set in between, the object's resync notices.
    */
   dueAfter(ms: number): void {
     this.dueAt = performance.now() + ms;

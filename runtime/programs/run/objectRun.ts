@@ -26,7 +26,7 @@ export interface ObjectRunOptions
 const SOON_MS = 100;
 
 /**
- * The run of one object in a pod of its own: reconciles until nothing is expected soon. If the object changes meanwhile, another run
+ * The run of one object in a pod of its own: reconciles until nothing is expected soon. If the object changes during the run, another run
  * follows.
  */
 export class ObjectRun {
