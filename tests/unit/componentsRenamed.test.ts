@@ -87,7 +87,9 @@ function renamed(operators: readonly Operator[], name: string, changes: Partial<
  * inherited as in Pulumi's engine (pulumi, pkg/resource/deploy/step_generator.go, inheritedChildAlias).
  */
 function unknown(before: Run, after: Run): string[] {
-  const old = new Map(before.registrations.map((each) => [identityOf(each, before), each]));
+  // The content of an immutable ConfigMap, which may name the operator, makes its name. Nothing is lost with it.
+  const kept = before.registrations.filter(({ inputs }) => inputs.immutable !== true);
+  const old = new Map(kept.map((each) => [identityOf(each, before), each]));
   const former = new Map<string, Identity>();
   const left = new Set(old.keys());
   for (const each of after.registrations) {

@@ -171,16 +171,19 @@ function behaves(shell: Shell): void {
       bench.container = new HandlerContainer(shell, ["sleep", "60"]).start();
       await soon(() => assert.ok(bench.container.files().includes("session"), "it waits for a runner"));
       const announced = readFileSync(path.join(bench.container.pipes, "session"), "utf8");
-      let over = false;
+      let [isMade, over] = [false, false];
       const first = ShellSession.greet(bench.container.pipes, "resident", {
-        reported: () => {},
+        reported: ([word]) => {
+          isMade ||= word === "made";
+        },
         over: () => {
           over = true;
         },
       });
       first?.tell("start", 1);
       await soon(() =>
-        assert.ok(bench.container.processes().length >= 2 && !published(), "the first is greeted"),
+        // What it has not read by then, the second would read.
+        assert.ok(isMade && bench.container.processes().length >= 2 && !published(), "the first is greeted"),
       );
       writeFileSync(path.join(bench.container.pipes, "session"), announced);
       bench.transport = new PipeTransport({ folder: bench.container.pipes });

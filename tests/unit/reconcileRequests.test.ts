@@ -19,7 +19,12 @@ describe("ReconcileRequests", () => {
 
   it("wait, with the schedules that they start, for a run that came to something", async () => {
     const report = requests.ask(KEY, NIGHTLY);
-    const reasons = ["changed during the run", "not the leader", "API server away", "not listed yet"] as const;
+    const reasons = [
+      "changed during the run",
+      "not the leader",
+      "API server away",
+      "not listed yet",
+    ] as const;
     for (const reason of reasons) assert.deepEqual(run(reason), ["nightly"], reason);
     assert.deepEqual(run(), ["nightly"]);
     assert.equal((await report).id, "done");

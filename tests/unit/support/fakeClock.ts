@@ -18,7 +18,9 @@ export class FakeClock {
   private static lastId = 0;
   private now = 0;
   private readonly timers = new Map<number, Timer>();
-  private readonly real = { setTimeout, clearTimeout, Date };
+  private readonly real = { setTimeout, clearTimeout, setImmediate, Date };
+  /** How many calls wait for the next turn of the event loop. */
+  private immediates = 0;
   private readonly realPause = timers.setTimeout;
 
   /** Takes the real clock's place until {@link uninstall}. @param date when it begins, in milliseconds since 1970 */
@@ -27,6 +29,7 @@ export class FakeClock {
     const set = (action: () => void, ms = 0) => clock.set(action, ms);
     globalThis.setTimeout = set as unknown as typeof setTimeout;
     globalThis.clearTimeout = ((id: number) => clock.timers.delete(id)) as unknown as typeof clearTimeout;
+    globalThis.setImmediate = ((action: () => void) => clock.soon(action)) as unknown as typeof setImmediate;
     Object.defineProperty(performance, "now", { configurable: true, value: () => clock.now });
     if (date !== undefined) clock.installDate(date);
     return clock;
@@ -53,7 +56,7 @@ export class FakeClock {
   /** Lets the time pass, fires what is due, and lets every promise go on that can. */
   async tick(ms = 0): Promise<void> {
     const until = this.now + ms;
-    await settled();
+    await this.settled();
     for (;;) {
       const due = [...this.timers].filter(([, { at }]) => at <= until).sort(([, a], [, b]) => a.at - b.at)[0];
       if (!due) break;
@@ -61,7 +64,7 @@ export class FakeClock {
       this.timers.delete(id);
       this.now = Math.max(this.now, at);
       action();
-      await settled();
+      await this.settled();
     }
     this.now = until;
   }
@@ -79,6 +82,21 @@ export class FakeClock {
   private set(action: () => void, ms = 0, isOfTheWorld = false): number {
     this.timers.set(++FakeClock.lastId, { at: this.now + ms, action, isOfTheWorld });
     return FakeClock.lastId;
+  }
+
+  private soon(action: () => void): NodeJS.Immediate {
+    this.immediates++;
+    return this.real.setImmediate(() => {
+      this.immediates--;
+      action();
+    });
+  }
+
+  /** Resolves when the promises that are ready, and those that follow from them, have gone on. */
+  private async settled(): Promise<void> {
+    // A turn of the event loop begins when no promise can go on any more, however many follow from one.
+    do await new Promise((resolve) => this.real.setImmediate(resolve));
+    while (this.immediates > 0);
   }
 
   private installDate(began: number): void {
@@ -106,10 +124,4 @@ export class FakeClock {
         else signal?.addEventListener("abort", aborted, { once: true });
       })) as typeof timers.setTimeout;
   }
-}
-
-/** Resolves when the promises that are ready, and those that follow from them, have gone on. */
-async function settled(): Promise<void> {
-  // A turn of the event loop begins when no promise can go on any more, however many follow from one.
-  await new Promise((resolve) => setImmediate(resolve));
 }
