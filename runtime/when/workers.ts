@@ -18,7 +18,7 @@ export interface WorkersOptions {
 
 /**
  * How many keys' work may begin before other work of the process has its turn. Work that needs no answer of another process takes
- * a fifth of a millisecond for each.
+ * a tenth of a millisecond for each.
  */
 const MOST_AT_ONCE = 25;
 
