@@ -1,5 +1,7 @@
 // One reconcile, as its steps see it: its client, its outcome so far, and the parts it works with.
+
 import { randomUUID } from "node:crypto";
+import { monotonicNow } from "../base/clock";
 import { ObjectGoneError, type ReconcileFailure } from "../base/failure";
 import type { KubernetesObject, ObjectName } from "../base/objects";
 import type { Resource } from "../base/resource";
@@ -180,7 +182,7 @@ export class Run implements WriteScope {
    * is set in between, the object's resync notices.
    */
   dueAfter(ms: number): void {
-    this.dueAt = performance.now() + ms;
+    this.dueAt = monotonicNow() + ms;
   }
 
   /** When the object is due again. */
@@ -208,7 +210,7 @@ export class Run implements WriteScope {
 
   private whenAgain(): WorkResult {
     const { again } = this;
-    const dueInMs = Math.max(SHORTEST_WAIT_MS, Math.ceil(this.dueAt - performance.now()));
+    const dueInMs = Math.max(SHORTEST_WAIT_MS, Math.ceil(this.dueAt - monotonicNow()));
     if (!Number.isFinite(dueInMs) || this.report.skipped === "gone") return again;
     if (again.kind === "done")
       return { ...again, againAfterMs: Math.min(again.againAfterMs ?? dueInMs, dueInMs) };

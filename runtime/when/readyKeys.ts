@@ -96,7 +96,7 @@ export class ReadyKeys {
     const oldest = ++this.turns % TURNS_PER_OLDEST === 0 ? this.oldest() : undefined;
     if (oldest && now - oldest[1].readySince >= PATIENCE_MS) return oldest[0];
     for (const priority of PRIORITIES) {
-      const first = this.lanes[priority].firstExcept(this.blocked);
+      const first = this.firstOf(priority);
       if (first) return first[0];
     }
     return undefined;
@@ -107,11 +107,14 @@ export class ReadyKeys {
    * priority before, even if they have waited less.
    */
   private oldest(): [key: string, ready: Ready] | undefined {
-    const firsts = PRIORITIES.flatMap((priority) => {
-      const first = this.lanes[priority].firstExcept(this.blocked);
-      return first ? [first] : [];
-    });
+    const firsts = PRIORITIES.map((priority) => this.firstOf(priority)).filter(
+      (first) => first !== undefined,
+    );
     return firsts.sort(([, a], [, b]) => a.readySince - b.readySince)[0];
+  }
+
+  private firstOf(priority: Priority): [key: string, ready: Ready] | undefined {
+    return this.lanes[priority].firstExcept(this.blocked);
   }
 }
 
