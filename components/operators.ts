@@ -78,8 +78,7 @@ export class Operators extends pulumi.ComponentResource {
     const ground = this.argoPlatform ?? made ?? claimant(cluster, platformKey(platform.namespace));
     const onGround = after(child, [ground]);
     register(`${name}-installation`, sets.installation, child);
-    // The data is a quarter of a megabyte of minified code. The name is a hash, so it shows a change.
-    const engine = register(`${name}-engine`, sets.engine, { ...onGround, hideDiffs: ["data"] });
+    const engine = register(`${name}-engine`, sets.engine, onGround);
     const onEngine = after(onGround, [engine]);
     this.eventPath = sets.eventPath && new EventPath(name, { ...sets.eventPath, data }, onEngine);
     // Created before the operators and deleted after them: a runner that still works writes its memory there.
