@@ -167,7 +167,7 @@ describe("the components", function () {
           operators({ handlers, outsideEvents, ...args }, { protect: true }),
         );
         const stack = registrations.find(({ type }) => type === "pulumi:pulumi:Stack");
-        const namesOf = (some: typeof registrations) => some.map(roleOf);
+        const namesOf = (some: typeof registrations) => some.map(({ name }) => roleOf(name));
         const left = namesOf(registrations.filter((each) => each !== stack && !each.protect));
         assert.deepEqual(left, namesOf(registrations.filter(({ inputs }) => inputs.immutable)));
         assert.ok(left.includes("shop-engine") && left.includes("shop-gear-handler-files"), left.join());

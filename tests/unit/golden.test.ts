@@ -40,9 +40,9 @@ describe("the golden files", function () {
  * "argosy:index:Operators$kubernetes:core/v1:ConfigMap argosy-engine": what Pulumi knows a resource by within a stack, without the hash
  * with which the name of an immutable ConfigMap ends.
  */
-function logicalName(registration: Registration): string {
-  const [, , types] = registration.urn.split("::");
-  return `${types} ${roleOf(registration)}`;
+function logicalName({ urn, name }: Registration): string {
+  const [, , types] = urn.split("::");
+  return `${types} ${roleOf(name)}`;
 }
 
 async function objectsOf(stack: string): Promise<Manifest[]> {

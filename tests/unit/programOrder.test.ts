@@ -12,7 +12,7 @@ describe("the order of the program", () => {
   });
 
   const named = (name: string): Registration => {
-    const found = made.registrations.find((each) => roleOf(each) === name && each.custom);
+    const found = made.registrations.find((each) => roleOf(each.name) === name && each.custom);
     assert.ok(found, `${name} is not registered`);
     return found;
   };

@@ -32,7 +32,7 @@ export function kinds({ manifests }: Run): string[] {
 
 /** The registration with this name. */
 export function named({ registrations }: Run, name: string): Registration {
-  const registration = registrations.find((each) => roleOf(each) === name);
+  const registration = registrations.find((each) => roleOf(each.name) === name);
   assert.ok(registration, `${name} is not registered`);
   return registration;
 }

@@ -126,6 +126,6 @@ function recordRequests(requests: Map<string, RegisterRequest>): void {
 }
 
 /** The name of a resource in Pulumi's tree, for an immutable ConfigMap without the hash of its content. */
-export function roleOf({ name }: Registration): string {
+export function roleOf(name: string): string {
   return name.replace(/-[0-9a-f]{10}$/, "");
 }
