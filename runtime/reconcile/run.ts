@@ -1,5 +1,4 @@
 // One reconcile, as its steps see it: its client, its outcome so far, and the parts it works with.
-
 import { randomUUID } from "node:crypto";
 import { monotonicNow } from "../base/clock";
 import { ObjectGoneError, type ReconcileFailure } from "../base/failure";
