@@ -1,22 +1,17 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { handlerSamples } from "./support/handlerSamples";
 import { blocksFor } from "./support/pages";
-import { PROJECT } from "./support/projectCopy";
 import { examplesOf } from "./support/tsdoc";
 import { TypeCheck } from "./support/typeCheck";
 
 describe("types", function () {
-  // The first run on a machine checks everything.
   this.timeout(300_000);
   const exported = ["operators", "argoPlatform", "platform"].map((name) => `components/${name}.ts`);
   const examples = exported.flatMap(examplesOf);
   const handlers = handlerSamples();
-  // Next to index.ts, so that their imports are the ones that their reader writes.
-  const inProject = (name: string) => path.join(PROJECT, name);
   const samples = [...blocksFor("ts"), ...examples].map(({ place, code }, index) => ({
     title: place,
-    file: inProject(`documentation${index}.ts`),
+    file: `documentation${index}.ts`,
     code,
   }));
   const imported = "Answer, Children, FinalizeAnswer, Request";
@@ -27,9 +22,9 @@ describe("types", function () {
       new Map([
         ...samples.map(({ file, code }) => [file, code] as const),
         ...handlers.flatMap(({ name, types, code }) => [
-          [inProject(`${name}-types.d.ts`), types] as const,
+          [`${name}-types.d.ts`, types] as const,
           [
-            inProject(`${name}.ts`),
+            `${name}.ts`,
             `import type { ${imported} } from "./${name}-types";\nexport type All = [${imported}];\n${code}`,
           ] as const,
         ]),
@@ -51,7 +46,6 @@ describe("types", function () {
   });
 
   describe("that argosy types writes take", () => {
-    for (const { title, name } of handlers)
-      it(title, () => assert.deepEqual(check.ofFile(inProject(`${name}.ts`)), []));
+    for (const { title, name } of handlers) it(title, () => assert.deepEqual(check.ofFile(`${name}.ts`), []));
   });
 });
