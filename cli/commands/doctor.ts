@@ -16,7 +16,7 @@ const OPTIONS = [
 
 /**
  * `argosy doctor`: the problems on this machine, in the program and in the cluster, with remedies.
- * @returns the exit code: 3 if there is a problem. A missing part that not everybody needs is a warning, and does not count
+ * @returns the exit code: 3 if there is a problem. A missing part that not everyone needs is a warning, and does not count
  */
 export default command({
   description:

@@ -23,7 +23,7 @@ export interface ImageTransportOptions {
   readonly onHostNetwork: boolean;
 }
 
-/** The same modes as in a volume of a ConfigMap: everybody who can open the folder may read and run its files. */
+/** The same modes as in a volume of a ConfigMap: anyone who can open the folder may read and run its files. */
 const MODE = 0o555;
 
 /**

@@ -10,7 +10,7 @@ const AGAIN_MS = 60_000;
 const AWAY =
   /no such host|dial tcp|i\/o timeout|timed? ?out|connection (refused|reset)|network is unreachable|temporary failure|deadline exceeded|TLS handshake/i;
 /**
- * The engines' message about an image that does not exist, or that not everybody may pull. Registries do not distinguish the two.
+ * The engines' message about an image that does not exist, or that not everyone may pull. Registries do not distinguish the two.
  */
 const MISSING = /manifest unknown|not found|denied|unauthorized|does not exist|name unknown/i;
 

@@ -86,7 +86,7 @@ function programInImage(operator: HandlerContainer["operator"]): readonly string
 }
 
 /**
- * Values may be secret, and everybody can see the words of a command. So the engine takes values from its own environment, by
+ * Values may be secret, and anyone can see the words of a command. So the engine takes values from its own environment, by
  * name. Only variables that would change the engine itself are given as words.
  */
 function passedOn(env: Readonly<Record<string, string>>): EngineCommand {

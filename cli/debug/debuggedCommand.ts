@@ -14,7 +14,7 @@ export interface DebuggedCommand {
 export const USUAL_PORTS: Readonly<Record<Debugger, number>> = { node: 9229, debugpy: 5678 };
 
 /**
- * The address on which debuggers listen. Everybody who can reach a debugger can run any code as the author, so no other machine
+ * The address on which debuggers listen. Anyone who can reach a debugger can run any code as the author, so no other machine
  * may reach it.
  */
 export const DEBUG_HOST = "127.0.0.1";

@@ -23,7 +23,7 @@ export function fine(what: string, seen: string): Finding {
   return { what, state: "ok", seen };
 }
 
-/** A check that found a missing part that not everybody needs. */
+/** A check that found a missing part that not everyone needs. */
 export function warning(what: string, seen: string, remedy: string): Finding {
   return { what, state: "warning", seen, remedy };
 }

@@ -48,7 +48,7 @@ export interface HandlerAccountOptions {
 const KUBECONFIG = "kubeconfig";
 /** Readable only for the author, and for programs that run as the author. */
 const PRIVATE = 0o600;
-/** Readable for everybody who can reach the folder, which is inside a folder of the author. A container mounts it. */
+/** Readable for anyone who can reach the folder, which is inside a folder of the author. A container mounts it. */
 const SHARED = 0o444;
 
 /**

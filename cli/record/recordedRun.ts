@@ -40,7 +40,7 @@ export type RecordedRequest =
 
 /**
  * The parts of its request that a recorded run contains. A run contains only names, uid and generation, and neither the object
- * nor its children nor the objects that it used, because Argo shows all of a run to everybody who may read Workflows. So an
+ * nor its children nor the objects that it used, because Argo shows all of a run to anyone who may read Workflows. So an
  * object that has changed since is not available.
  *
  * @param installed the deployed operators, in whose namespaces the run is

@@ -142,7 +142,7 @@ function isRefusal(error: unknown): error is ApiError {
 
 /** Where the right to a child is declared. The API server's message names the missing right. */
 function rightsRemedy({ resource: { apiVersion, kind } }: DesiredChild): string {
-  return ` This right follows from children in operator.yaml: declare { apiVersion: "${apiVersion}", kind: "${kind}" } there, with its plural if that is irregular, and deploy the operator again. If it is declared, somebody changed the runner's ClusterRole: run \`pulumi up --refresh\`.`;
+  return ` This right follows from children in operator.yaml: declare { apiVersion: "${apiVersion}", kind: "${kind}" } there, with its plural if that is irregular, and deploy the operator again. If it is declared, the operator's ClusterRole was changed by hand: run \`pulumi up --refresh\`.`;
 }
 
 /** Whether a role or a binding would grant rights that the runner does not hold. */
