@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { buildGuards, type GuardOptions } from "../../components/manifests/operator/guards";
-import type { Operator } from "../../runtime/operator/definition";
+import { buildAccess } from "../../components/manifests/operator/rbac";
+import type { Operator, PolicyRule } from "../../runtime/operator/definition";
 import { operatorOptions } from "./operatorManifests";
 import { operator } from "./support/objects";
 
@@ -14,6 +16,25 @@ interface Policy {
 const specOf = (set: ReturnType<typeof build>, key: string) => set[key]?.["spec"] as unknown as Policy;
 const conditionOf = (policy: Policy, wanted: string) =>
   policy.matchConditions.find(({ name }) => name === wanted)?.expression ?? "";
+
+/** The accounts whose roles let them write a child of the kind ConfigMap. */
+function writersOfChildren(more: Partial<Operator>): string[] {
+  const set = Object.values(buildAccess(operator(more), operatorOptions()));
+  const roles = set.filter(({ rules = [] }) =>
+    (rules as PolicyRule[]).some(
+      ({ resources, verbs }) =>
+        resources.includes("configmaps") &&
+        verbs.some((verb) => ["create", "patch", "delete"].includes(verb)),
+    ),
+  );
+  const isOfRole = ({ roleRef }: (typeof set)[number]) =>
+    roles.some(({ kind, metadata }) =>
+      isDeepStrictEqual([kind, metadata.name], Object.values(roleRef ?? {}).slice(1)),
+    );
+  return set
+    .filter(isOfRole)
+    .flatMap(({ subjects }) => (subjects as { name: string }[]).map(({ name }) => name));
+}
 
 describe("buildGuards", () => {
   it("makes none by default, and none that guards nothing", () => {
@@ -69,6 +90,20 @@ describe("buildGuards", () => {
     );
     assert.ok(!conditionOf(policy, "stranger").includes("old-runner"));
   });
+
+  for (const execution of ["resident", "pod"] as const)
+    it(`lets every account of the operator write children that has the right to, with execution: ${execution}`, () => {
+      const writers = writersOfChildren({ execution });
+      assert.ok(writers.length > 0);
+      const condition = conditionOf(
+        specOf(build({ children: true }, { execution }), "children-guard"),
+        "stranger",
+      );
+      const accounts = [...condition.matchAll(/"system:serviceaccount:argosy:([^"]+)"/g)].map(
+        ([, name]) => name,
+      );
+      assert.deepEqual(accounts.sort(), [...new Set(writers)].sort());
+    });
 
   it("stops the handler's own account, and every group that the program does not name", () => {
     const guards = { children: true, annotations: { groups: ["team"] }, exempt: ['a"b'] };

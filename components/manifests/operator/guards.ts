@@ -9,7 +9,7 @@ import {
 } from "../../../runtime/program";
 import { pluralsByGroup } from "../access";
 import { labelsOf, type ManifestSet } from "../metadata";
-import { runnerNameOf } from "../names";
+import { runAccountOf, runnerNameOf } from "../names";
 import { transformed } from "../transform";
 import type { WorkloadOptions } from "../workloads";
 
@@ -85,7 +85,10 @@ function guardSet(
 /** Only the operator writes its children's content: everything except the status, and except the metadata of others. */
 function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions) {
   const identities = allIdentitiesOf(operator).map(identityOf);
-  const runner = `system:serviceaccount:${platform.namespace}:${runnerNameOf(operator.name)}`;
+  const { name, execution } = operator;
+  // A run's pod has an account of its own. The dispatcher deletes the children of objects that are gone.
+  const accounts = [runnerNameOf(name), ...(execution === "pod" ? [runAccountOf(name)] : [])];
+  const users = accounts.map((account) => `system:serviceaccount:${platform.namespace}:${account}`);
   return {
     matchConstraints: {
       resourceRules: [...pluralsByGroup(operator.children)].map(([group, resources]) => ({
@@ -105,7 +108,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
           `o.metadata.?labels[?${quote(CHILD_OF_LABEL)}].orValue("") in ${list(identities)}`,
         ),
       },
-      stranger(guards, { users: [runner] }),
+      stranger(guards, { users }),
     ],
     variables: [
       { name: "content", expression: sameContent() },
