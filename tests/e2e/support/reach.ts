@@ -57,22 +57,17 @@ export async function reaches(from: Metadata, { host, port }: Address): Promise<
 /** Whether the cluster's network enforces NetworkPolicy: a policy here lets no pod reach the server. */
 export async function enforcesPolicies(): Promise<boolean> {
   const { api, team } = session();
-  const labels = { app: "refused" };
-  const port = 8080;
-  const server = nodePod({ namespace: team, labels }, [SERVER, String(port)]);
+  const [app, port] = ["refused", 8080] as const;
   const policy: Manifest = {
     apiVersion: "networking.k8s.io/v1",
     kind: "NetworkPolicy",
-    metadata: { name: "refused", namespace: team },
-    spec: { podSelector: { matchLabels: labels }, policyTypes: ["Ingress"] },
+    metadata: { name: app, namespace: team },
+    spec: { podSelector: { matchLabels: { app } }, policyTypes: ["Ingress"] },
   };
   await api.create(policy);
-  await api.create(server);
   try {
-    const host = await waitFor("a pod that no pod may reach", () => addressOf(server), 180_000);
-    return !(await reaches({ namespace: team }, { host, port }));
+    return !(await reaches({ namespace: team }, { host: await serverPod(app, port), port }));
   } finally {
-    await api.delete(server);
     await api.delete(policy);
   }
 }
