@@ -28,9 +28,7 @@ export function buildSensor(shard: EventPathShard, options: EventPathOptions): M
         eventName: event.name,
         filters: { script: EVENT_FILTER },
       })),
-      triggers: events.map((event) =>
-        triggerOf(event.name, TRIES, { http: hintTrigger(event, options.platform) }),
-      ),
+      triggers: events.map((event) => triggerOf(event.name, TRIES, hintTrigger(event, options.platform))),
     },
     options,
   );

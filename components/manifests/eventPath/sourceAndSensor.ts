@@ -120,15 +120,20 @@ type Trigger = ReturnType<typeof triggerOf>;
  * The trigger of an event, which is tried once a second.
  * @param name the event's
  * @param steps the number of tries
- * @param action a request
+ * @param request what is sent by HTTP
  */
-export function triggerOf(name: string, steps: number, action: { readonly http: object }) {
+export function triggerOf(name: string, steps: number, request: object) {
   return {
     // Without a strategy there are no retries (argo-events, pkg/sensors/listener.go, triggerActions).
     atLeastOnce: true,
     retryStrategy: { steps, duration: "1s", factor: 1, jitter: 0.2 },
     // Otherwise any status would count as a success (pkg/sensors/triggers/http/http.go, ApplyPolicy).
     policy: { status: { allow: [204] } },
-    template: { name, conditions: dependencyOf({ name }), ...action },
+    template: {
+      name,
+      conditions: dependencyOf({ name }),
+      // Argo's controller writes it back so. Without it, Argo CD would see a change for ever.
+      http: { host: "", ...request },
+    },
   };
 }

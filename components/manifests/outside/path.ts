@@ -118,9 +118,7 @@ export function buildOutsideSensor(
         eventSourceName: sourceNameOf(classOfSource(event.type), options),
         eventName: subject,
       })),
-      triggers: events.map(({ subject }) =>
-        triggerOf(subject, TRIES, { http: intakeRequest(subject, options) }),
-      ),
+      triggers: events.map(({ subject }) => triggerOf(subject, TRIES, intakeRequest(subject, options))),
     },
     options,
   );
