@@ -11,9 +11,10 @@ const PRUNE = "kustomize.toolkit.fluxcd.io/prune";
 
 /**
  * The waves, in the order of the components: what is created later is deleted earlier. If everything had one wave, Argo CD would delete a
- * runner together with the CRD whose objects only this runner can finalize, and a controller of Argo together with the event bus that
+ * runner together with the objects that only this runner can finalize, and a controller of Argo together with the event bus that
  * only this controller can finalize (argo-cd, controller/sort_delete.go; for pruned objects gitops-engine/pkg/sync/sync_context.go,
- * getSyncTasks).
+ * getSyncTasks). A CRD is created in its wave, but Argo CD never deletes one: it does not track CRDs
+ * (reposerver/repository/repository.go; controller/appcontroller.go, shouldBeDeleted).
  */
 const WAVES = { platform: 0, operators: 1, kinds: 2, objects: 3 } as const;
 
