@@ -165,6 +165,7 @@ describe("buildSensor", () => {
           name: "shop",
           conditions: "on-shop",
           http: {
+            host: "",
             url: "http://shop-runner.operators.svc:8080/hints",
             method: "POST",
             timeout: 5,
