@@ -96,7 +96,7 @@ const RARELY_SECONDS = 86_400;
 /** Half of it passes before the first resync. */
 const OFTEN_SECONDS = 30;
 /** A phase begins only if so much is left of the time, in milliseconds for each object. */
-const RESTART_MS_PER_OBJECT = { changed: 0.8, always: 2.5 };
+const RESTART_MS_PER_OBJECT = { changed: 0.6, always: 1.2 };
 
 /** `npm run bench -- --scale`: one operator with very many objects. */
 export function main(args: readonly string[]): Promise<number> {
@@ -107,7 +107,7 @@ export function main(args: readonly string[]): Promise<number> {
     )
     .option("--scale", "this benchmark")
     .option("--objects <n>", "the last size", positiveInteger, 100_000)
-    .option("--changes <n>", "single changes at each size", positiveInteger, 200)
+    .option("--changes <n>", "single changes at each size", positiveInteger, 150)
     .option(
       "--minutes <n>",
       "the time for all. What does not fit is left out, and named",
