@@ -9,7 +9,7 @@ import { flag, jsonOption, option, platformOption, projectOption, stackOption } 
 import { findProject } from "../common/project";
 import { progress } from "../common/terminal";
 import { argoCdHealth } from "../render/argoCdHealth";
-import { forGitOps } from "../render/gitOps";
+import { beforeCommit, forGitOps } from "../render/gitOps";
 import { readResources } from "../render/manifests";
 import { formatStream, writeFolder } from "../render/output";
 import { renderStack } from "../render/renderStack";
@@ -69,6 +69,7 @@ export default command({
         forGitOps(manifests, (manifest) => kept.has(nameOf(manifest))),
       );
       progress(`${out}: ${manifests.length} objects, ${written.length} written, ${removed.length} removed`);
+      for (const line of beforeCommit(removed)) progress(line);
     }
     return EXIT_CODES.fine;
   },

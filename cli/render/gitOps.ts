@@ -79,3 +79,20 @@ function waveOf(manifest: Manifest, kinds: ReadonlySet<string>): number {
 function isOurs({ metadata: { labels } }: Manifest): boolean {
   return labels?.["app.kubernetes.io/managed-by"] === "argosy";
 }
+
+const CRD_FILE = /^customresourcedefinition\.apiextensions\.k8s\.io_(.+)\.yaml$/;
+
+/**
+ * What to do before the removal of an operator's CRD is committed, a line each. The runner goes with the commit, and only this can
+ * finalize the objects. Argo's kinds have no finalizers of ours.
+ * @param removed the names of the files that are no longer rendered
+ */
+export function beforeCommit(removed: readonly string[]): string[] {
+  return removed
+    .flatMap((file) => CRD_FILE.exec(file)?.[1] ?? [])
+    .filter((crd) => !crd.endsWith(".argoproj.io"))
+    .map(
+      (crd) =>
+        `no longer rendered: ${crd}. If it has objects, they keep the finalizers that only the operator's runner removes, which goes too. Delete the CRD before you commit this: kubectl delete crd ${crd}`,
+    );
+}

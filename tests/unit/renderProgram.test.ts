@@ -95,6 +95,21 @@ describe("a program of a user's own is rendered", () => {
     assert.deepEqual([status, stderr], [0, "rendered: 1 objects, 1 written, 0 removed\n"]);
   });
 
+  it("says what to do before an operator's CRD is no longer in the folder, and nothing of Argo's own", async () => {
+    const files = ["mailboxes.mail.example.com", "sensors.argoproj.io"].map((crd) => [
+      `rendered/customresourcedefinition.apiextensions.k8s.io_${crd}.yaml`,
+      "# Rendered by Argosy (npm run render). Changes made here are lost.\n",
+    ]);
+    const folder = programOf({ "index.ts": IMPORT + configMap("1"), ...Object.fromEntries(files) });
+    const { status, stderr } = await renderHere(folder, "--out", "rendered");
+    const [counts, told = "", ...others] = stderr.trimEnd().split("\n");
+    assert.deepEqual([status, counts, others], [0, "rendered: 1 objects, 1 written, 2 removed", []]);
+    assert.match(
+      told,
+      /finalizers.* before you commit this: kubectl delete crd mailboxes\.mail\.example\.com$/,
+    );
+  });
+
   it("next to resources that only Pulumi makes, which it names", async () => {
     const release = `new k8s.helm.v3.Release("argo", { chart: "argo-cd" });\n`;
     const { stderr, ...ended } = await renderHere(
