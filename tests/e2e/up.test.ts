@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { KubernetesObject } from "../../runtime/base/objects";
+import { ownedValues } from "../../runtime/fields/managedFields";
 import { FORMS } from "./support/forms";
 import { session } from "./support/hooks";
 import { waitFor } from "./support/progress";
@@ -52,6 +53,27 @@ describe("pulumi up", () => {
     await session().up();
     const { summary } = await session().stack.up({ expectNoChanges: true });
     assert.deepEqual(Object.keys(summary.resourceChanges ?? {}), ["same"]);
+  });
+});
+
+describe("Argo Events", () => {
+  it("adds nothing to what was written, which a tool for GitOps would find changed for ever", async () => {
+    await session().up();
+    const groups = ["EventBus", "EventSource", "Sensor"].map((kind) =>
+      session().api.list({ apiVersion: "argoproj.io/v1alpha1", kind }, NAMESPACE),
+    );
+    const objects = (await Promise.all(groups)).flat();
+    assert.ok(objects.length >= groups.length);
+    for (const object of objects) {
+      const { name, managedFields = [] } = object.metadata;
+      const byArgo = managedFields.filter(({ manager }) => manager?.startsWith("argo-"));
+      assert.ok(byArgo.length > 0, name);
+      for (const entry of byArgo.filter(({ subresource }) => subresource === undefined)) {
+        const { spec = {} } = ownedValues(object, entry) as { spec?: object };
+        const added = Object.entries(spec).filter(([, value]) => value !== null);
+        assert.deepEqual(added, [], `${object.kind} ${name}`);
+      }
+    }
   });
 });
 
