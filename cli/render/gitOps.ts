@@ -83,8 +83,8 @@ function isOurs({ metadata: { labels } }: Manifest): boolean {
 const CRD_FILE = /^customresourcedefinition\.apiextensions\.k8s\.io_(.+)\.yaml$/;
 
 /**
- * What to do before the removal of an operator's CRD is committed, a line each. The runner goes with the commit, and only this can
- * finalize the objects. Argo's kinds have no finalizers of ours.
+ * What to do before the removal of an operator's CRD is committed, a line each. The runner goes with the commit, and only the runner can
+ * finalize the objects. Argosy sets no finalizers on objects of Argo's kinds.
  * @param removed the names of the files that are no longer rendered
  */
 export function beforeCommit(removed: readonly string[]): string[] {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { PROJECT } from "./projectCopy";
 
-/** TypeScript's native compiler. Our tools and ts-node need the programming interface of the older one, which takes ten times as long. */
+/** TypeScript's native compiler. Our tools and ts-node need the programming interface of the older one, which needs five times the CPU. */
 const COMPILER = path.join(PROJECT, "node_modules/typescript-native/bin/tsc");
 
 /** Within the project, so that the files find its packages. */
@@ -18,7 +18,7 @@ export class TypeCheck {
   /**
    * Compiles it as tsconfig.json says.
    *
-   * @param files the texts of files that are not on the disk, by their names. They lie beside each other
+   * @param files the texts of files that are not on the disk, by their names. All are written into one folder
    */
   constructor(files: ReadonlyMap<string, string>) {
     mkdirSync(CACHE, { recursive: true });
