@@ -2,39 +2,13 @@ import assert from "node:assert/strict";
 import type { ManifestSet } from "../../components/manifests/metadata";
 import { buildAccess } from "../../components/manifests/operator/rbac";
 import type { Operator, PolicyRule } from "../../runtime/operator/definition";
-import { operatorOptions } from "./operatorManifests";
+import { operatorOptions, rights } from "./operatorManifests";
 import { operator } from "./support/objects";
 
 const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
 
 const build = (more: Partial<Operator> = {}) => buildAccess(operator(more), operatorOptions());
 const rulesOf = (set: ManifestSet, key: string) => set[key]?.rules as PolicyRule[] | undefined;
-
-/** Every right of an account as "scope: group/resource verb [names]". */
-function rights(set: ManifestSet, account: string): string[] {
-  return Object.values(set)
-    .filter(({ subjects }) =>
-      (subjects as { name: string }[] | undefined)?.some(({ name }) => name === account),
-    )
-    .flatMap(({ metadata: { namespace = "all" }, roleRef }) => {
-      const { kind, name } = roleRef as { kind: string; name: string };
-      const role = Object.values(set).find(
-        (each) =>
-          each.kind === kind &&
-          each.metadata.name === name &&
-          (each.metadata.namespace ?? "all") === namespace,
-      );
-      assert.ok(role, `${kind} ${name}`);
-      return (role.rules as PolicyRule[]).flatMap(({ apiGroups, resources, verbs, resourceNames }) =>
-        apiGroups.flatMap((group) =>
-          resources.map(
-            (resource) =>
-              `${namespace}: ${group}/${resource} ${verbs.join(",")}${resourceNames ? ` [${resourceNames}]` : ""}`,
-          ),
-        ),
-      );
-    });
-}
 
 const OWN_KIND = [
   "all: shop.example.com/widgets get,list,watch,patch",
