@@ -5,7 +5,6 @@ import { leaseNameOf } from "../../../runtime/base/names";
 import type { Manifest } from "../../../runtime/base/objects";
 import { Engine } from "../../../runtime/engine/engine";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import { builtIn } from "../../../runtime/kubernetes/discovery";
 import type { Operator } from "../../../runtime/operator/definition";
 import { Objects } from "../../objects";
 import { inProcess } from "./inProcess";
@@ -33,7 +32,6 @@ const LOOK_MS = 50;
 const LONGEST_MS = 240_000;
 /** A process that is dead may take this long to end, in milliseconds. */
 const LONGEST_END_MS = 2_000;
-const NAMESPACES = builtIn("v1", "Namespace");
 
 /** The CRDs of the objects in the scenarios. */
 export const KILL_KINDS: readonly Manifest[] = [THINGS, PARTS].map(({ kind }) => {
@@ -163,20 +161,11 @@ export class RealWorld implements World {
     return JSON.parse(text.replaceAll(far, "far").replaceAll(namespace, "shop"));
   }
 
+  /** Ends its processes. What it has in the cluster stays, and the cluster itself goes: to delete a namespace takes a request for each kind. */
   async end(): Promise<void> {
     this.line.end();
     await within(LONGEST_END_MS, Promise.all(this.engines.map((engine) => engine.stop(1).catch(() => {}))));
-    const { objects, namespace, far, operator } = this.ground;
-    const things = await objects.list(THINGS, namespace);
-    for (const thing of things) await objects.release(thing);
-    const role = {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRole",
-      metadata: { name: `${operator}-role` },
-    };
-    await objects.delete(role);
-    for (const name of [namespace, far]) await objects.client.delete(NAMESPACES, { name });
-    objects.close();
+    this.ground.objects.close();
   }
 
   /** Whether every object that is to exist has a status for what it is now. On a busy machine nothing happens for a while before that. */
