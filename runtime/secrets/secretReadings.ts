@@ -105,12 +105,15 @@ function* unescaped(reading: Reading): Generator<Reading> {
   for (const [pattern, said] of ESCAPES) {
     const pieces: Piece[] = [];
     let done = 0;
-    const copy = (to: number) => pieces.push({ from: done, to, bytes: bytes.slice(done, to), isCopy: true });
+    const copy = (to: number) => {
+      if (to > done) pieces.push({ from: done, to, bytes: bytes.slice(done, to), isCopy: true });
+    };
     for (const match of bytes.matchAll(pattern)) {
-      copy(match.index);
-      const span = spanOf(match);
-      pieces.push({ ...span, bytes: match[1] === undefined ? said(match[0], isBeforeCut(match)) : "" });
-      done = span.to;
+      const { 0: code, 1: unfinished, index } = match;
+      const to = index + code.length;
+      copy(index);
+      pieces.push({ from: index, to, bytes: unfinished === undefined ? said(code, isBeforeCut(match)) : "" });
+      done = to;
     }
     if (done === 0) continue;
     copy(bytes.length);
@@ -175,7 +178,7 @@ const ESCAPE = new RegExp(
     `(${UNFINISHED})`,
     // JSON and YAML, JavaScript, Go and the API server, Python, shells, URLs and forms.
     String.raw`(?:(?:\\u[\da-fA-F]{4})+|(?:\\x[\da-fA-F]{2})+|(?:\\[0-3][0-7]{2})+|(?:%[\da-fA-F]{2})+)(?:${UNFINISHED})?`,
-    String.raw`\\u\{[\da-fA-F]{1,6}\}|\\U[\da-fA-F]{8}|\\\r?\n[ \t]*|\\(?!%[\da-fA-F]{2}|&#?\w+;)[^]`,
+    String.raw`\\u\{[\da-fA-F]{1,6}\}|\\U[\da-fA-F]{8}|\\\r?\n[ \t]*|\\(?!&#?\w+;)[^]`,
     // HTML and XML.
     String.raw`&(?:#[xX][\da-fA-F]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);`,
   ].join("|"),
@@ -193,35 +196,50 @@ const ESCAPES: readonly (readonly [RegExp, (code: string, isBeforeCut: boolean) 
   [QUOTES, (quotes) => quotes.slice(-1)],
 ];
 
-const LETTERS: Readonly<Record<string, string>> = {
+/** What a letter after a backslash says, in bytes. Every other byte says itself: `\\ä` has a backslash before the first byte of "ä". */
+const LETTERS = inBytes({
   ...{ a: "\u0007", b: "\b", e: "\u001b", E: "\u001b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", 0: "\0" },
   // Of YAML.
   ...{ _: "\u00a0", N: "\u0085", L: "\u2028", P: "\u2029" },
-};
-const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" },
-};
+  // A line goes on in the next one.
+  "\n": "",
+});
+const ENTITIES = inBytes({ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" });
+
+function inBytes(texts: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(texts).map(([name, text]) => [name, latin1(text)]));
+}
 
 function saidBy(code: string, isBeforeCut: boolean): string {
-  const [first, second = "", third] = code;
-  const numbers = (each: RegExp, base: 8 | 16) =>
-    [...code.matchAll(each)].map(([, digits = ""]) => Number.parseInt(digits, base));
-  const bytes = (codes: readonly number[]) => ofBytes(isBeforeCut ? withoutHalf(codes) : codes);
-  if (first === "%") return bytes(numbers(/%(..)/g, 16));
+  const first = code.charAt(0);
+  const second = code.charAt(1);
+  if (code.length === 2) return LETTERS.get(second) ?? second;
+  if (first === "%") return bytesSaid(code, /%(..)/g, 16, isBeforeCut);
   if (first === "&") {
     const name = code.slice(1, -1);
     return second === "#"
       ? ofCodePoint(Number(name.slice(1).replace(/^x/i, "0x")))
-      : latin1(ENTITIES[name] ?? "");
+      : (ENTITIES.get(name) ?? "");
   }
-  // A line goes on in the next one.
   if (second === "\n" || second === "\r") return "";
-  if (code.length === 2) return latin1(LETTERS[second] ?? second);
-  if (third === "{") return ofCodePoint(Number.parseInt(code.slice(3), 16));
+  if (code.charAt(2) === "{") return ofCodePoint(Number.parseInt(code.slice(3), 16));
   if (second === "U") return ofCodePoint(Number.parseInt(code.slice(2), 16));
-  if (second === "u")
-    return latin1(String.fromCharCode(...numbers(/\\u([^\\]{4})/g, 16)).replace(/[\ud800-\udbff]$/, ""));
-  return bytes(second === "x" ? numbers(/\\x([^\\]{2})/g, 16) : numbers(/\\(\d{3})/g, 8));
+  if (second === "u") {
+    const units = numbersIn(code, /\\u([^\\]{4})/g, 16);
+    return latin1(String.fromCharCode(...units).replace(/[\ud800-\udbff]$/, ""));
+  }
+  return second === "x"
+    ? bytesSaid(code, /\\x([^\\]{2})/g, 16, isBeforeCut)
+    : bytesSaid(code, /\\(\d{3})/g, 8, isBeforeCut);
+}
+
+function bytesSaid(code: string, each: RegExp, base: 8 | 16, isBeforeCut: boolean): string {
+  const codes = numbersIn(code, each, base);
+  return ofBytes(isBeforeCut ? withoutHalf(codes) : codes);
+}
+
+function numbersIn(code: string, each: RegExp, base: 8 | 16): number[] {
+  return [...code.matchAll(each)].map(([, digits = ""]) => Number.parseInt(digits, base));
 }
 
 /** Bytes without the beginning of a character of UTF-8 at the end. */

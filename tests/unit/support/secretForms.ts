@@ -38,6 +38,7 @@ export const FORMS: Readonly<Record<string, (text: string) => string>> = {
   "a word of a shell": (text) => `'${text.replaceAll("'", "'\\''")}'`,
   "a word of Python's shlex": (text) => `'${text.replaceAll("'", `'"'"'`)}'`,
   "a word of bash's printf": ofBash,
+  "a word of Ruby's shellwords, but for its line ends": (text) => text.replace(/[^\w.,:+/@\r\n-]/gu, "\\$&"),
   "a text of SQL and YAML": (text) => `'${text.replaceAll("'", "''")}'`,
   "a text of CSV": (text) => `"${text.replaceAll('"', '""')}"`,
 };
