@@ -178,10 +178,20 @@ const ESCAPE = new RegExp(
     `(${UNFINISHED})`,
     // JSON and YAML, JavaScript, Go and the API server, Python, shells, URLs and forms.
     String.raw`(?:(?:\\u[\da-fA-F]{4})+|(?:\\x[\da-fA-F]{2})+|(?:\\[0-3][0-7]{2})+|(?:%[\da-fA-F]{2})+)(?:${UNFINISHED})?`,
-    String.raw`\\u\{[\da-fA-F]{1,6}\}|\\U[\da-fA-F]{8}|\\\r?\n[ \t]*|\\(?!&#?\w+;)[^]`,
+    String.raw`\\[ux]\{[\da-fA-F]{1,6}\}|\\U[\da-fA-F]{8}|\\\r?\n[ \t]*|\\(?!&#?\w+;)[^]`,
     // HTML and XML.
     String.raw`&(?:#[xX][\da-fA-F]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);`,
   ].join("|"),
+  "g",
+);
+/** Bytes one by one as numbers, as Go, Python, Java and JSON write them. A plus is the space of a form. */
+const NUMBERS = new RegExp(
+  String.raw`(?<![\d-])-?\d{1,3}(?:(?:,[\s+]*|[\s+]+)-?\d{1,3}){5,}(?:[,\s+]*-?(?=${CUT_BYTES}))?`,
+  "g",
+);
+/** Bytes in groups of hexadecimal digits. */
+const GROUPS = new RegExp(
+  String.raw`(?<![\da-fA-F])(?:[\da-fA-F]{2}){1,4}(?:[ :+]{1,2}(?:[\da-fA-F]{2}){1,4}){2,}(?:[ :+]*[\da-fA-F]?(?=${CUT_BYTES}))?`,
   "g",
 );
 /** A quote within quotes: of shells, of SQL and YAML, of CSV. */
@@ -194,6 +204,8 @@ const QUOTES = new RegExp(String.raw`('(?:"(?:'"?)?|\\'?)?|")(?=${CUT_BYTES})|'\
 const ESCAPES: readonly (readonly [RegExp, (code: string, isBeforeCut: boolean) => string])[] = [
   [ESCAPE, saidBy],
   [QUOTES, (quotes) => quotes.slice(-1)],
+  [NUMBERS, bytesListed],
+  [GROUPS, (digits) => Buffer.from(digits.replace(/[ :+]/g, ""), "hex").toString("latin1")],
 ];
 
 /** What a letter after a backslash says, in bytes. Every other byte says itself: `\\ä` has a backslash before the first byte of "ä". */
@@ -231,6 +243,12 @@ function saidBy(code: string, isBeforeCut: boolean): string {
   return second === "x"
     ? bytesSaid(code, /\\x([^\\]{2})/g, 16, isBeforeCut)
     : bytesSaid(code, /\\(\d{3})/g, 8, isBeforeCut);
+}
+
+/** Before a cut, the last number may be a half of one. */
+function bytesListed(list: string, isBeforeCut: boolean): string {
+  const bytes = Buffer.from((list.match(/-?\d+/g) ?? []).map(Number)).toString("latin1");
+  return isBeforeCut ? bytes.slice(0, -1) : bytes;
 }
 
 function bytesSaid(code: string, each: RegExp, base: 8 | 16, isBeforeCut: boolean): string {

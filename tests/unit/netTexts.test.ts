@@ -262,6 +262,8 @@ describe("no long text holds the engine up", () => {
       "&amp;",
       "&#65;",
       "41",
+      "41 ",
+      "41, ",
       "aGVs",
       "x=",
       ": ",

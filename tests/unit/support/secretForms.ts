@@ -29,6 +29,13 @@ export const FORMS: Readonly<Record<string, (text: string) => string>> = {
   "base64 in lines": (text) => base64(`${"x".repeat(70)}${text}`).replace(/.{76}/g, "$&\n"),
   "hexadecimal digits": (text) => Buffer.from(text).toString("hex"),
   "big hexadecimal digits": (text) => Buffer.from(text).toString("hex").toUpperCase(),
+  "bytes of Go": (text) => `[${[...Buffer.from(text)].join(" ")}]`,
+  "bytes of Java": (text) => `[${[...new Int8Array(Buffer.from(text))].join(", ")}]`,
+  "a Buffer in JSON": (text) => JSON.stringify(Buffer.from(text)),
+  "a Buffer of Node": (text) => `<Buffer ${pairs(text).join(" ")}>`,
+  "digits of OpenSSL": (text) => pairs(text).join(":").toUpperCase(),
+  "a text of Erlang": (text) =>
+    `"${text.replace(/["\\]/g, "\\$&").replace(/[^ -~]/gu, (each) => `\\x{${each.codePointAt(0)?.toString(16)}}`)}"`,
   "a text of Go": (text) => `"${[...text].map((each) => ofGo(each)).join("")}"`,
   "a text of Go in ASCII": (text) => `"${[...text].map((each) => ofGo(each, /[ -~]/)).join("")}"`,
   "a text of Python": ofPython,
@@ -42,6 +49,10 @@ export const FORMS: Readonly<Record<string, (text: string) => string>> = {
   "a text of SQL and YAML": (text) => `'${text.replaceAll("'", "''")}'`,
   "a text of CSV": (text) => `"${text.replaceAll('"', '""')}"`,
 };
+
+function pairs(text: string): string[] {
+  return Buffer.from(text).toString("hex").match(/../g) ?? [];
+}
 
 function base64(text: string): string {
   return Buffer.from(text).toString("base64");
