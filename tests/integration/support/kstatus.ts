@@ -17,8 +17,8 @@ export interface FluxStatus {
 }
 
 /**
- * Flux's own library as a program, which is built once and then kept in the cache of the control plane's programs. The first build takes a
- * minute of one core. Its folder has the hash of its sources.
+ * Flux's own library as a program, which is built once and then kept in the cache of the control plane's programs. The first build
+ * takes most of a minute. Its folder has the hash of its sources.
  * @returns the program's path, or why there is none: Go or the modules cannot be had here
  * @throws Error with Go's output if the program cannot be built
  */
@@ -34,7 +34,10 @@ export async function kstatusProgram(): Promise<{ readonly program: string } | {
   const program = path.join(folder, "kstatus");
   if (existsSync(program)) return { program };
   if (commandOnPath("go") === undefined) return { missing: "Go is not installed" };
-  const options = { cwd: SOURCES, env: { ...process.env, GOWORK: "off", GOFLAGS: "-mod=readonly" } };
+  const options = {
+    cwd: SOURCES,
+    env: { ...process.env, GOWORK: "off", GOFLAGS: "-mod=readonly", GOGC: "400" },
+  };
   try {
     // Fetches what the build needs, and nothing else.
     await run("go", ["list", "-deps", "."], { ...options, maxBuffer: 1e8 });
@@ -42,7 +45,9 @@ export async function kstatusProgram(): Promise<{ readonly program: string } | {
     return { missing: (error as Error).message };
   }
   const built = mkdtempSync(path.join(cache, "kstatus-"));
-  await run("go", ["build", "-trimpath", "-buildvcs=false", "-o", path.join(built, "kstatus"), "."], options);
+  // It judges some objects: to compile it for speed would take as long again.
+  const flags = ["-trimpath", "-buildvcs=false", "-gcflags=all=-N -l"];
+  await run("go", ["build", ...flags, "-o", path.join(built, "kstatus"), "."], options);
   // Another process may have built it since the check.
   if (existsSync(program)) rmSync(built, { recursive: true });
   else renameSync(built, folder);
