@@ -52,7 +52,7 @@ describe("ChildWriter", () => {
         ...NAME,
       });
       assert.equal(await bench.apply(), undefined);
-      assert.deepEqual(bench.cluster.steps, [APPLY]);
+      assert.deepEqual([bench.cluster.steps, bench.confirmed], [[APPLY], 0]);
       assert.equal(
         provenOwner(bench.there() as KubernetesObject, WIDGETS, [MANAGER])?.uid,
         OWNER.metadata.uid,
@@ -91,21 +91,11 @@ describe("ChildWriter", () => {
       assert.equal(bench.there(), undefined);
     });
 
-    it("a new child without a look at its owner", async () => {
-      assert.equal(verbOf(await bench.apply()), "created");
-      assert.equal(bench.confirmed, 0);
-    });
-
-    it("a change, in the version that was seen", async () => {
-      await bench.apply();
-      assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
-      assert.deepEqual([bench.there()?.["data"], bench.confirmed], [{ key: "2" }, 0]);
-    });
-
     it("a change without a dry run, unless it leaves out what was applied before", async () => {
       await bench.apply();
-      await bench.apply(desired({ key: "2", more: "1" }));
-      assert.deepEqual(bench.cluster.steps, [APPLY, APPLY]);
+      assert.equal(verbOf(await bench.apply(desired({ key: "2", more: "1" }))), "patched");
+      assert.deepEqual([bench.cluster.steps, bench.confirmed], [[APPLY, APPLY], 0]);
+      assert.deepEqual(bench.there()?.["data"], { key: "2", more: "1" });
       await bench.apply(desired({ key: "2" }));
       assert.deepEqual(bench.cluster.steps.slice(2), [`try to ${APPLY}`, APPLY]);
     });
@@ -189,28 +179,76 @@ describe("ChildWriter", () => {
   });
 
   describe("touches an object of others that has the name", () => {
-    it("never, and says whose it is and what to do", async () => {
-      bench.cluster.put(foreign());
-      const { reason, message, retryAfterSeconds } = await failureOf(bench.apply());
-      assert.equal(reason, "ChildConflict");
-      assert.match(
-        message,
+    const going = { deletionTimestamp: "2026-11-21T10:00:00Z", finalizers: ["example.com/hold"] };
+    const ofEarlier = desired({}, { owner: widget({ uid: "earlier-uid" }) }).manifest;
+    const ofStore = ownedManifest(configMap(), widget({ uid: "x" }), CONFIG_MAPS, "argosy.store");
+    const { apiVersion, kind, metadata } = OWNER;
+    const ofOwner = { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true };
+    const deployment = {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      name: "web",
+      uid: "web",
+      controller: true,
+    };
+    const reporter = { manager: FORMER, operation: "Apply", subresource: "status" } as const;
+    const conflicts: readonly (readonly [
+      what: string,
+      object: KubernetesObject,
+      message: RegExp,
+      again?: 1,
+    ])[] = [
+      [
+        "and says whose it is and what to do",
+        foreign(),
         /^ConfigMap shop\/settings does not belong to this object: it was created by kubectl\. Rename the child, delete the existing object/,
-      );
-      assert.equal(retryAfterSeconds, undefined);
-      assert.deepEqual(bench.there()?.["data"], { theirs: "1" });
-    });
-
-    it("never, even if that was created between the look and the write", async () => {
-      await bench.apply();
-      bench.cluster.beforeRequest = () => {
-        bench.cluster.remove("ConfigMap", NAME);
-        bench.cluster.put(foreign());
-        bench.cluster.beforeRequest = () => {};
-      };
-      assert.equal((await failureOf(bench.apply(desired({ key: "2" })))).reason, "ChildConflict");
-      assert.deepEqual(bench.there()?.["data"], { theirs: "1" });
-    });
+      ],
+      [
+        "if it has the controller of another owner, though it is offered",
+        foreign({ ownerReferences: [deployment], annotations: { "argosy.dev/adopt": "true" } }),
+        /it belongs to Deployment.apps web/,
+      ],
+      [
+        "and soon again if it is a child of the object that had the owner's name before",
+        applied(ofEarlier, MANAGER),
+        /it belongs to Widget shop\/widget, an earlier object of this name/,
+        1,
+      ],
+      [
+        "with growing pauses if such a child is going, and is held by a finalizer",
+        applied({ ...ofEarlier, metadata: { ...ofEarlier.metadata, ...going } }, MANAGER),
+        /it belongs to Widget shop\/widget, an earlier object of this name\. It is being deleted and is held by the finalizer example\.com\/hold/,
+      ],
+      [
+        "while it is being deleted, and names the finalizer that holds it",
+        foreign(going),
+        /kubectl\. It is being deleted and is held by the finalizer example\.com\/hold: the child is created when it is gone\.$/,
+      ],
+      [
+        "if it is what another operator made for this object",
+        foreign({ ownerReferences: [ofOwner] }),
+        /kubectl/,
+      ],
+      [
+        "and takes the operator that only reports on it for no former name of this one",
+        foreign({ managedFields: [{ manager: "kubectl", operation: "Update" }, reporter] }),
+        /it was created by kubectl\. Rename the child, delete the existing object, or annotate that object with argosy\.dev\/adopt=true to hand it over\.$/,
+      ],
+      [
+        "and names the operator that applied it: it may be this one under a former name",
+        applied(ofStore, FORMER),
+        /was called argosy\.store before, add that to "formerNames"/,
+        1,
+      ],
+    ];
+    for (const [what, object, expected, again] of conflicts)
+      it(`never, ${what}`, async () => {
+        const before = bench.cluster.put(object);
+        const { reason, message, retryAfterSeconds } = await failureOf(bench.apply());
+        assert.deepEqual([reason, retryAfterSeconds], ["ChildConflict", again]);
+        assert.match(message, expected);
+        assert.deepEqual(bench.there(), before);
+      });
 
     it("only if it is offered for adoption", async () => {
       bench.cluster.put(foreign({ annotations: { "argosy.dev/adopt": "true" } }));
@@ -233,20 +271,6 @@ describe("ChildWriter", () => {
         assert.equal(bench.there()?.metadata.uid, "foreign-uid");
         assert.ok(!bench.cluster.steps.includes(DELETE));
       }
-    });
-
-    it("never if it has the controller of another owner", async () => {
-      const reference = {
-        apiVersion: "apps/v1",
-        kind: "Deployment",
-        name: "web",
-        uid: "web-uid",
-        controller: true,
-      };
-      bench.cluster.put(
-        foreign({ ownerReferences: [reference], annotations: { "argosy.dev/adopt": "true" } }),
-      );
-      assert.match((await failureOf(bench.apply())).message, /it belongs to Deployment.apps web/);
     });
 
     it("a Secret's texts become its data, and what is no text is refused by the name that the handler gave it", () => {
@@ -273,67 +297,6 @@ describe("ChildWriter", () => {
       bench.change({ labels });
       assert.equal(verbOf(await bench.apply()), "patched");
       assert.equal(bench.there()?.metadata.uid, left.metadata.uid);
-    });
-
-    it("soon again if it is a child of the object that had the owner's name before", async () => {
-      await bench.apply();
-      const next = widget({ uid: "next-uid" });
-      const { reason, retryAfterSeconds } = await failureOf(bench.apply(desired({}, { owner: next })));
-      assert.deepEqual([reason, retryAfterSeconds], ["ChildConflict", 1]);
-    });
-
-    it("with growing pauses if such a child is going, and is held by a finalizer", async () => {
-      await bench.apply();
-      bench.change({ deletionTimestamp: "2026-11-21T10:00:00Z", finalizers: ["example.com/hold"] });
-      const next = widget({ uid: "next-uid" });
-      const { message, retryAfterSeconds } = await failureOf(bench.apply(desired({}, { owner: next })));
-      assert.match(
-        message,
-        /it belongs to Widget shop\/widget, an earlier object of this name\. It is being deleted and is held by the finalizer example\.com\/hold/,
-      );
-      assert.equal(retryAfterSeconds, undefined);
-    });
-
-    it("never while it is being deleted, and names the finalizer that holds it", async () => {
-      const deletionTimestamp = "2026-11-21T10:00:00Z";
-      bench.cluster.put(foreign({ deletionTimestamp, finalizers: ["example.com/hold"] }));
-      assert.match(
-        (await failureOf(bench.apply())).message,
-        /kubectl\. It is being deleted and is held by the finalizer example\.com\/hold: the child is created when it is gone\.$/,
-      );
-    });
-
-    it("with growing pauses if it is what another operator made for this object", async () => {
-      const { apiVersion, kind, metadata } = OWNER;
-      const { name, uid } = metadata;
-      bench.cluster.put(foreign({ ownerReferences: [{ apiVersion, kind, name, uid, controller: true }] }));
-      const { reason, retryAfterSeconds } = await failureOf(bench.apply());
-      assert.deepEqual([reason, retryAfterSeconds], ["ChildConflict", undefined]);
-    });
-
-    it("never, and takes the operator that only reports on it for no former name of this one", async () => {
-      const managedFields = [
-        { manager: "kubectl", operation: "Update" as const },
-        { manager: FORMER, operation: "Apply" as const, subresource: "status" },
-      ];
-      bench.cluster.put({ ...foreign(), metadata: { ...foreign().metadata, managedFields } });
-      assert.match(
-        (await failureOf(bench.apply())).message,
-        /it was created by kubectl\. Rename the child, delete the existing object, or annotate that object with argosy\.dev\/adopt=true to hand it over\.$/,
-      );
-    });
-
-    it("never, and names the operator that applied it: it may be this one under a former name", async () => {
-      const manifest = ownedManifest(configMap(), widget({ uid: "x" }), CONFIG_MAPS, "argosy.store");
-      bench.cluster.put({
-        ...foreign(),
-        ...manifest,
-        metadata: { ...foreign().metadata, managedFields: [entryOf(manifest, FORMER)] },
-      });
-      assert.match(
-        (await failureOf(bench.apply())).message,
-        /was called argosy\.store before, add that to "formerNames"/,
-      );
     });
   });
 

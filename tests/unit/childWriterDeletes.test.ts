@@ -55,28 +55,21 @@ describe("ChildWriter, which lets go of a child", () => {
       }
     });
 
-    it("is not deleted if the new one would be refused too", async () => {
-      bench.cluster.refusals.set("try ConfigMap", new ApiError(422, { message: "bad" }, "POST"));
-      const { reason, message } = await failureOf(bench.apply(next()));
-      assert.deepEqual([reason, bench.cluster.steps.includes(DELETE)], ["ChildRefused", false]);
-      assert.match(message, /would refuse the new one: bad\. The change was refused: field is immutable/);
-    });
-
-    it("is not deleted if a dry run under another name shows nothing: the failure says that a user must delete it", async () => {
+    it("is not deleted if the new one would be refused too, or a dry run under another name shows nothing: then a user must", async () => {
       const details = { causes: [{ reason: "FieldValueInvalid", field: "metadata.name" }] };
-      const refusal = new ApiError(422, { message: "must be plural.group", details }, "POST");
-      bench.cluster.refusals.set("try ConfigMap", refusal);
-      const { reason, message } = await failureOf(bench.apply(next()));
-      assert.deepEqual([reason, bench.cluster.steps.includes(DELETE)], ["ChildRefused", false]);
-      assert.doesNotMatch(message, /would refuse the new one/);
-      assert.match(message, /Delete it yourself .*: it is created again\. The change was refused: field is/);
-    });
-
-    it("is not blamed, nor deleted, if the API server is busy when it is to say whether the new one would be accepted", async () => {
-      const busy = new ApiError(429, { message: "later" }, "POST");
-      bench.cluster.refusals.set("try ConfigMap", busy);
-      await assert.rejects(bench.apply(next()), busy);
-      assert.ok(!bench.cluster.steps.includes(DELETE));
+      for (const [status, expected] of [
+        [{ message: "bad" }, /would refuse the new one: bad\. The change was refused: field is immutable/],
+        [
+          { message: "must be plural.group", details },
+          /^(?!.*would refuse the new one).*Delete it yourself .*: it is created again\. The change was refused: field is/,
+        ],
+      ] as const) {
+        refusals = 1;
+        bench.cluster.refusals.set("try ConfigMap", new ApiError(422, status, "POST"));
+        const { reason, message } = await failureOf(bench.apply(next()));
+        assert.deepEqual([reason, bench.cluster.steps.includes(DELETE)], ["ChildRefused", false]);
+        assert.match(message, expected);
+      }
     });
 
     it("is still known if its deletion is refused, even as a conflict without another write, and says why", async () => {
@@ -93,15 +86,20 @@ describe("ChildWriter, which lets go of a child", () => {
       }
     });
 
-    it("is not blamed if the API server cannot ask a webhook for a moment that must allow its deletion, or a new one", async () => {
+    it("is not blamed if the API server is busy, or cannot ask a webhook for a moment that must allow its deletion, or a new one", async () => {
       const message =
         'Internal error occurred: failed calling webhook "deny.example.com": connection refused';
-      for (const step of ["try ConfigMap", DELETE]) {
-        refusals = 1;
-        bench.cluster.refusals.clear();
-        bench.cluster.refusals.set(step, new ApiError(500, { kind: "Status", message }, "DELETE"));
-        await assert.rejects(bench.apply(next()), (error) => isBusy(error));
-      }
+      for (const step of ["try ConfigMap", DELETE])
+        for (const busy of [
+          new ApiError(500, { kind: "Status", message }, "DELETE"),
+          new ApiError(429, { message: "later" }, "POST"),
+        ]) {
+          refusals = 1;
+          bench.cluster.refusals.clear();
+          bench.cluster.refusals.set(step, busy);
+          await assert.rejects(bench.apply(next()), (error) => isBusy(error));
+          assert.deepEqual(bench.there()?.["data"], { key: "1" });
+        }
     });
 
     it("says why its deletion is refused before anything else, without values of Secrets, however long the API server's quotation is", async () => {
@@ -146,67 +144,72 @@ describe("ChildWriter, which lets go of a child", () => {
   });
 
   describe("deletes a child", () => {
-    async function known() {
+    let child: ReturnType<typeof bench.store.of>[number];
+    beforeEach(async () => {
       await bench.apply();
       bench.cluster.steps.length = 0;
-      const [child] = bench.store.of(OWNER.metadata.uid);
-      assert.ok(child);
-      return child;
-    }
-
-    it("in the version that was seen, and forgets it", async () => {
-      assert.equal(verbOf(await bench.writer.delete(await known(), bench.scope())), "deleted");
-      assert.deepEqual([bench.there(), bench.store.size], [undefined, 0]);
+      const [known] = bench.store.of(OWNER.metadata.uid);
+      assert.ok(known);
+      child = known;
     });
+    const gone = () => bench.cluster.remove("ConfigMap", NAME);
+    const meddled = (change: object) => {
+      bench.cluster.beforeRequest = () => bench.change(change);
+    };
+    const cases: readonly (readonly [
+      what: string,
+      before: () => unknown,
+      verb: string | undefined,
+      requests: number,
+      left: string | undefined,
+    ])[] = [
+      ["in the version that was seen", () => {}, "deleted", 1, undefined],
+      ["and says nothing of one that is gone", gone, undefined, 1, undefined],
+      ["after another look, if another client wrote since", () => bench.touched(2), "deleted", 3, undefined],
+      [
+        "not if it is no longer ours by then",
+        () => meddled({ ownerReferences: [], managedFields: [] }),
+        undefined,
+        1,
+        "settings-uid",
+      ],
+      [
+        "not if another client has deleted it and a finalizer keeps it",
+        () => meddled({ deletionTimestamp: "2026-01-01T00:00:00Z" }),
+        undefined,
+        1,
+        "settings-uid",
+      ],
+      [
+        "not if another object has its name by then",
+        () => {
+          gone();
+          bench.cluster.put(foreign());
+        },
+        undefined,
+        1,
+        "foreign-uid",
+      ],
+    ];
+    for (const [what, before, verb, requests, left] of cases)
+      it(what, async () => {
+        before();
+        assert.equal(verbOf(await bench.writer.delete(child, bench.scope())), verb);
+        assert.deepEqual([bench.cluster.steps.length, bench.there()?.metadata.uid], [requests, left]);
+        if (left === undefined) assert.equal(bench.store.size, 0);
+      });
 
-    it("that is gone: says nothing of it, and forgets it", async () => {
-      const child = await known();
-      bench.cluster.remove("ConfigMap", NAME);
-      assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
-      assert.equal(bench.store.size, 0);
-    });
-
-    it("after another look, if another client wrote between look and deletion", async () => {
-      const child = await known();
-      bench.touched(2);
-      assert.equal(verbOf(await bench.writer.delete(child, bench.scope())), "deleted");
-      assert.deepEqual(bench.cluster.steps, [DELETE, DELETE, DELETE]);
-    });
-
-    it("not if it is no longer ours by then", async () => {
-      const child = await known();
-      bench.cluster.beforeRequest = () => bench.change({ ownerReferences: [], managedFields: [] });
-      assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
-      assert.ok(bench.there());
-    });
-
-    it("not if another client has deleted it and a finalizer keeps it", async () => {
-      const child = await known();
-      bench.cluster.beforeRequest = () => bench.change({ deletionTimestamp: "2026-01-01T00:00:00Z" });
-      assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
-      assert.deepEqual(bench.cluster.steps, [DELETE]);
-    });
-
-    it("not if another object has its name by then", async () => {
-      const child = await known();
-      bench.cluster.remove("ConfigMap", NAME);
-      bench.cluster.put(foreign());
-      assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
-      assert.equal(bench.there()?.metadata.uid, "foreign-uid");
-    });
-
-    it("not if another client writes all the time, and still knows it", async () => {
-      const child = await known();
-      bench.touched(100);
-      await assert.rejects(
-        bench.writer.delete(child, bench.scope()),
-        (error: ApiError) => error.code === 409,
-      );
-      assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
+    it("not if another client writes all the time or it cannot be looked at again, and still knows it", async () => {
+      for (const code of [409, 503]) {
+        bench.touched(100);
+        if (code === 503) bench.cluster.readRefusals.set("get ConfigMap", new ApiError(code, {}, "GET"));
+        const work = bench.writer.delete(child, bench.scope());
+        await assert.rejects(work, (error: ApiError) => error.code === code);
+        assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
+      }
     });
 
     it("not if it is refused, even as a conflict without another write, and says so", async () => {
-      const child = await known();
       for (const code of [403, 409, 422]) {
         bench.cluster.refusals.set(DELETE, new ApiError(code, { message: "it is needed" }, "DELETE"));
         const { reason, message } = await failureOf(bench.writer.delete(child, bench.scope()));
@@ -216,16 +219,7 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
     });
 
-    it("not if it cannot be looked at again, and still knows it", async () => {
-      const child = await known();
-      bench.touched(1);
-      bench.cluster.readRefusals.set("get ConfigMap", new ApiError(503, {}, "GET"));
-      await assert.rejects(bench.writer.delete(child, bench.scope()));
-      assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
-    });
-
     it("of an object that is gone only if that was its only owner, and marked as such", async () => {
-      const child = await known();
       const [ours] = bench.there()?.metadata.ownerReferences ?? [];
       assert.ok(ours);
       bench.change({ ownerReferences: [ours, { ...ours, uid: "second", controller: false }] });
@@ -246,13 +240,7 @@ describe("ChildWriter, which lets go of a child", () => {
     });
     const managers = () => bench.there()?.metadata.managedFields?.map(({ manager }) => manager);
 
-    it("takes over what the former name applied, and releases that", async () => {
-      assert.equal(verbOf(await bench.apply()), "patched");
-      assert.deepEqual(managers(), [MANAGER]);
-      assert.equal(await bench.apply(), undefined);
-    });
-
-    it("releases that even if it did not get so far at first: nothing of an earlier answer stays", async () => {
+    it("takes over what the former name applied and releases that, even if it did not get so far at first: nothing of an earlier answer stays", async () => {
       const lost = new ApiUnreachableError("PATCH", new Error("cut"));
       bench.cluster.lost.set(APPLY, lost);
       // It is applied under the former name first.
