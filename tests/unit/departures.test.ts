@@ -135,13 +135,6 @@ describe("objects that are no longer watched", () => {
     assert.deepEqual(left(), []);
   });
 
-  it("keep their memory while a child is left", async () => {
-    child("near");
-    cluster.refusals.set("delete ConfigMap near", new ApiError(403, { message: "forbidden" }, "DELETE"));
-    await assert.rejects(clearUp(), /forbidden/);
-    assert.ok(isRemembered());
-  });
-
   it("keep their memory while the runner may not list children of a declared kind, and say how to grant that right", async () => {
     child("near");
     const metadata = { name: "shop", uid: "shop-uid", resourceVersion: "1" };
