@@ -33,6 +33,8 @@ interface Place {
 /** A row of docs/reference/refused-answers.md, with answers which it refuses, and such as are just accepted. */
 interface Row {
   readonly part: string;
+  /** How each message names the part. */
+  readonly named?: string;
   /** The answers are at and beyond the limits in it. */
   readonly refusedIf: string;
   readonly refused: readonly (Answer | readonly [Answer, Place])[];
@@ -125,12 +127,14 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`children`",
+    named: "children",
     refusedIf: `it is not a list, or has more than ${MOST_CHILDREN.toLocaleString("en")} entries; an entry is not an object`,
     refused: [{}, made(...Array(5_001).fill(child())), made(1)],
     accepted: [made(...Array.from({ length: 5_000 }, (_, index) => child({}, { name: `n${index}` })))],
   },
   {
     part: "a child",
+    named: "children[",
     refusedIf:
       "`apiVersion` or `kind` is not a string or is empty; its kind is not declared, or is `retired`; the answer contains the same child twice; with `watch`: it is the watched object itself, or has the labels by which its operator would watch it too",
     refused: [
@@ -146,6 +150,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a child's `metadata`",
+    named: "children[0]",
     refusedIf:
       "it is not an object; `name` is missing (`generateName` is not enough), or it or `namespace` is not a name that Kubernetes allows, of at most 253 characters; `labels` or `annotations` is not an object of strings; `finalizers` is not a list of strings, or has one of the operator's own; `ownerReferences` is not a list of objects with `kind`, `name` and `uid`, or names another object than the child's owner",
     refused: [
@@ -174,6 +179,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a child's namespace",
+    named: "namespace",
     refusedIf: "it is missing, and the object itself has none; it is not among the operator's `namespaces`",
     refused: [
       [made(child()), { object: globalWidget() }],
@@ -182,6 +188,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a child's marks",
+    named: "argosy.dev/",
     refusedIf:
       "it has an annotation that begins with `argosy.dev/`, other than `after`, `once`, `adopt`, `paused`, `skip-finalize`, `reconcile-at`, `owner`, `level`, `event-id`, `event-content` and `program`; it has a label that begins with `argosy.dev/`, other than `used-by`, `child-of`, `owner-uid`, `owner-range`, `event`, `operator`, `object-uid` and `trace-id`",
     refused: [
@@ -199,6 +206,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a child's order",
+    named: "argosy.dev/",
     refusedIf:
       '`argosy.dev/once` is neither "true" nor "false"; `argosy.dev/after` has a word of another form than `Kind/name`, `Kind.group/name` or `Kind/namespace/name`, or one that names no child of the answer or several; children wait for each other',
     refused: [
@@ -216,6 +224,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`status`",
+    named: "status",
     refusedIf:
       "it is not an object; with `watch`: it is present; it has `conditions` or `argosy`; it does not fit the schema in the CRD",
     refused: [
@@ -229,6 +238,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`state`",
+    named: '"state"',
     refusedIf: "it is not an object; without `watch`: it is present; it has more than 64 KiB of JSON",
     refused: [
       [also({ state: 1 }), WATCH],
@@ -239,6 +249,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`conditions`",
+    named: "conditions",
     refusedIf:
       "it is not a list of objects; with `watch`: it is present; it has more than 16 entries, or two of one type",
     refused: [
@@ -253,6 +264,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a condition",
+    named: "conditions[0].",
     refusedIf:
       '`type` is not the name of a label, of at most 316 characters, or is Ready, Reconciling or Stalled; `status` is another string than "True", "False" and "Unknown"; `reason` does not begin with a letter, ends with `,` or `:`, has another character than letters, digits, `_`, `,` and `:`, or has more than 1,024 characters; `message` is not a string, or has more than 32,768 characters; it has `lastTransitionTime` or `observedGeneration`',
     refused: [
@@ -274,12 +286,14 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`events`",
+    named: '"events"',
     refusedIf: "it is not a list of objects; it has more than 8 entries",
     refused: [also({ events: {} }), also({ events: Array(9).fill(event()) })],
     accepted: [also({ events: Array(8).fill(event()) })],
   },
   {
     part: "an event",
+    named: "events[0].",
     refusedIf:
       '`type` is another string than "Normal" and "Warning"; `reason` does not begin with a capital letter, has another character than letters and digits, or has more than 128 characters; `note` is not a string, is blank, or has more than 32,768 characters',
     refused: [
@@ -294,6 +308,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`requeueAfterSeconds`, `retryAfterSeconds`",
+    named: "AfterSeconds",
     refusedIf: "it is not a number from 0 to 604,800",
     refused: [
       also({ requeueAfterSeconds: -1 }),
@@ -305,6 +320,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`finalized`",
+    named: '"finalized"',
     refusedIf: "it is not a boolean",
     refused: [
       [{}, FINALIZE],
@@ -387,11 +403,12 @@ If an answer breaks one of these rules, the request fails with \`InvalidAnswer\`
 describe("what the contract says is refused, with a golden file", () => {
   const page = readFileSync(path.join(ROOT, "docs/reference/request-and-answer.md"), "utf8");
 
-  for (const { part, refused, accepted = [] } of ROWS) {
+  for (const { part, named: inMessage = "", refused, accepted = [] } of ROWS) {
     it(`${part}: is refused beyond its limits, and accepted up to them`, async () => {
       for (const each of refused) {
         const message = await refusalOf(...asked(each));
         assert.ok(message, `accepted: ${JSON.stringify(each).slice(0, 200)}`);
+        assert.ok(message.includes(inMessage), message);
       }
       for (const each of accepted) assert.equal(await refusalOf(...asked(each)), undefined);
     });

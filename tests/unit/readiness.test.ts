@@ -220,7 +220,7 @@ describe("readiness of kinds of others", () => {
   const PHASE: ReadyRule = { field: "status.phase", in: ["Bound", "Released"] };
   const HEALTH: ReadyRule = { field: "status.health.status", in: ["Healthy"] };
   const states: Readonly<
-    Record<string, readonly [status: object | undefined, expected?: string, rule?: ReadyRule][]>
+    Record<string, readonly [status: object | undefined, expected?: string | undefined, rule?: ReadyRule][]>
   > = {
     "cert-manager.io/v1/Certificate": [
       [{ conditions: [is("Ready", "True", "Ready", 2)] }],
