@@ -393,13 +393,14 @@ describe("Orphans", () => {
       assert.deepEqual(left(), ["alive"]);
     });
 
-    for (const [why, metadata] of [
+    const existing: readonly (readonly [why: string, metadata: Parameters<typeof widget>[0]])[] = [
       ["exists: its watch is late", {}],
       [
         "is being deleted: it may wait until its children are released",
         { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["orphan"] },
       ],
-    ] as const)
+    ];
+    for (const [why, metadata] of existing)
       it(`leave them if the owner ${why}`, async () => {
         child("left", there(widget(metadata), false));
         lead();
