@@ -291,7 +291,7 @@ const TIMES_AS_LONG = 4;
  * of the recent answers counts. The others took longer mostly because they waited for a processor, and one more process would
  * wait for that processor too. A handler that waits for something outside itself is slow in its fastest answer as well.
  *
- * Guarantees, each with a test in tests/unit/startingCosts.test.ts:
+ * Guarantees, each with a test in tests/unit/handlerPoolStarts.test.ts:
  * - No more processes are started than can answer the waiting requests in the time that a start takes.
  * - A machine that is busy, or stands still for a while, is not a reason to start another process.
  * - If none of the processes can be counted on, one more helps.

@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
 import { EVENT_LABEL } from "../../runtime/base/names";
-import { timeOf } from "../../runtime/base/objects";
-import type { ErrorAnswer, ReconcileAnswer } from "../../runtime/handler/contract";
+import { conditionsIn, type Manifest, timeOf } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import type { ErrorAnswer, HandlerQuestion, ReconcileAnswer } from "../../runtime/handler/contract";
+import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
-import { ApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import type { Operator } from "../../runtime/operator/definition";
 import { intakeManagerOf } from "../../runtime/operator/eventMarks";
 import { ObjectRun, type ObjectRunOptions } from "../../runtime/programs/run/objectRun";
-import type { OneObjectOptions } from "../../runtime/programs/run/oneObject";
+import { OneObject, type OneObjectOptions } from "../../runtime/programs/run/oneObject";
+import { runOnce } from "../../runtime/programs/run/runOnce";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { memoryOf } from "../../runtime/remember/memory";
 import { FakeCluster } from "./support/fakeCluster";
@@ -132,4 +137,153 @@ describe("the run of an object in a pod of its own", () => {
       failures = [failure];
       assert.deepEqual(await finish(more), [1, ["1 failed"]]);
     });
+});
+
+describe("an object in a run of its own", () => {
+  let cluster: FakeCluster;
+  let object: OneObject;
+  let questions: HandlerQuestion[];
+  /** The children that the handler answers. */
+  let answer: Manifest[];
+
+  const begin = (definition: Operator, withholds = false) =>
+    new OneObject({
+      withholds,
+      operator: definition,
+      resource: WIDGETS,
+      kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
+      client: cluster.client(),
+      pool: {
+        hidden: () => [],
+        ask: async (question) => {
+          questions.push(question);
+          return { answer: { children: answer }, length: 100, log: "" };
+        },
+      },
+      fence: { assert: () => {}, problem: undefined },
+      name: NAME,
+      namespace: "argosy",
+      instance: "pod",
+      workflow: "run",
+      program: undefined,
+      isBeyondRun: () => false,
+    });
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    cluster.put(widget());
+    questions = [];
+    answer = [configMap({ name: "a" }), configMap({ name: "b" })];
+    object = begin(operator());
+  });
+  afterEach(() => object.watches.stopAll());
+
+  it("says why the run failed, though the answer was lost that part of the children is remembered", async () => {
+    cluster.refusals.set("apply ConfigMap b", new ApiError(422, { kind: "Status", message: "no" }, "PATCH"));
+    let writes = 0;
+    cluster.lost.get = (step) =>
+      step === "status" && writes++ === 0 ? new ApiUnreachableError("PATCH", new Error("cut")) : undefined;
+    const report = await object.reconcile(await object.watches.read(), 1);
+    assert.equal(report.failure?.reason, "ChildRefused");
+    const [ready] = conditionsIn(cluster.find("Widget", NAME)?.["status"]);
+    assert.deepEqual([writes, ready?.status, ready?.reason], [2, "False", "ChildRefused"]);
+  });
+
+  it("deletes no child by its first answer if its Workflow says so, and says what it withholds", async () => {
+    await object.reconcile(await object.watches.read(), 1);
+    const answered = answer;
+    answer = [configMap({ name: "a" })];
+    await object.watches.stopAll();
+    object = begin(operator(), true);
+    const report = await object.reconcile(await object.watches.read(), 1);
+    assert.equal(report.failure?.reason, "DeletionWithheld");
+    assert.match(
+      report.failure?.message ?? "",
+      /no longer returns ConfigMap shop\/b, although nobody has changed/,
+    );
+    assert.ok(cluster.find("ConfigMap", { namespace: "shop", name: "b" }));
+    answer = answered;
+    await object.reconcile(await object.watches.read(), 1);
+    answer = [configMap({ name: "a" })];
+    assert.equal((await object.reconcile(await object.watches.read(), 1)).failure, undefined);
+    assert.equal(cluster.find("ConfigMap", { namespace: "shop", name: "b" }), undefined);
+  });
+
+  it("takes schedules by the clock of the API server, as the dispatcher does that begins its runs", async () => {
+    const nightly = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };
+    await object.watches.stopAll();
+    object = begin(operator({ execution: "pod", schedules: { nightly } }));
+    cluster.time = Date.parse("2020-01-01T02:00:00Z");
+    await object.reconcile(await object.watches.read(), 1);
+    cluster.time = Date.parse("2020-01-01T03:00:00Z");
+    await object.reconcile(await object.watches.read(), 1);
+    const due = [{ name: "nightly", at: "2020-01-01T03:00:00Z" }];
+    assert.deepEqual(
+      questions.map((question) => question.due),
+      [[], due],
+    );
+  });
+});
+
+const WORKFLOW = {
+  apiVersion: "argoproj.io/v1alpha1",
+  kind: "Workflow",
+  metadata: { name: "run", namespace: "argosy", uid: "run", resourceVersion: "1" },
+  spec: { arguments: { parameters: ["namespace", "name"].map((name) => ({ name, value: "shop" })) } },
+};
+
+/** An API server that has the Workflow and not its object. @param errors the first answers about each kind */
+function server(...errors: Error[]): KubernetesClient {
+  const left = new Map<string, Error[]>();
+  const answerAbout = ({ kind }: Resource) => {
+    const error = left
+      .set(kind, left.get(kind) ?? [...errors])
+      .get(kind)
+      ?.shift();
+    if (error) throw error;
+  };
+  const client = {
+    with: () => client,
+    now: () => Date.now(),
+    get: async (resource: Resource) => {
+      answerAbout(resource);
+      return resource.kind === "Workflow" ? WORKFLOW : undefined;
+    },
+    list: async (resource: Resource, _: unknown, onPage: (items: unknown[], pages: object) => void) => {
+      answerAbout(resource);
+      onPage([], {});
+      return "1";
+    },
+    read: async () => ({ resources: [{ name: WIDGETS.plural, kind: WIDGETS.kind, namespaced: true }] }),
+  };
+  return client as unknown as KubernetesClient;
+}
+
+function run(client: KubernetesClient, patienceMs: number) {
+  return runOnce({
+    operator: operator(),
+    client,
+    transport: {} as HandlerTransport,
+    namespace: "argosy",
+    workflow: "run",
+    instance: "pod",
+    patienceMs,
+  });
+}
+
+const AWAY = new ApiUnreachableError("GET /", new Error("connect ECONNREFUSED"));
+const BUSY = new ApiError(504, { message: "the API server is starting" }, "GET /");
+
+describe("a run in a pod of its own", () => {
+  for (const [what, error] of Object.entries({ away: AWAY, busy: BUSY })) {
+    it(`does not fail because the API server is ${what} for a moment, whatever the run reads then`, async () => {
+      const { exitCode, message } = await run(server(error), 30_000);
+      assert.deepEqual([exitCode, message], [0, "nothing to do: Widget shop/shop is gone"]);
+    });
+  }
+
+  it("fails if the API server is away for longer than its patience", async () => {
+    const { exitCode, message } = await run(server(AWAY), 500);
+    assert.deepEqual([exitCode, message], [1, "GET /: connect ECONNREFUSED"]);
+  });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { KubernetesObject, ManagedFieldsEntry } from "../../runtime/base/objects";
-import { ownedValues } from "../../runtime/fields/managedFields";
+import { applyEntry, ownedValues } from "../../runtime/fields/managedFields";
 import { withinCpuTime } from "../support/cpuTime";
 import { configMap, entryOf, MANAGER, observed } from "./support/objects";
 
@@ -112,5 +112,28 @@ describe("ownedValues", () => {
         assert.equal(valuesOf(sorted(one)) === valuesOf(sorted(other)), isSame);
       }),
     );
+  });
+});
+
+describe("applyEntry", () => {
+  const find = (entry: ManagedFieldsEntry, subresource?: string) =>
+    applyEntry(
+      observed("ConfigMap", {}, { managedFields: [{ manager: "kubectl" }, entry] }),
+      MANAGER,
+      subresource,
+    );
+  const entry: ManagedFieldsEntry = { manager: MANAGER, operation: "Apply" };
+
+  it("finds what we applied, and none of our other writes", () => {
+    assert.equal(find(entry), entry);
+    assert.equal(find({ ...entry, operation: "Update" }), undefined);
+    assert.equal(find({ ...entry, subresource: "status" }), undefined);
+    assert.equal(find({ ...entry, manager: "argosy/other" }), undefined);
+  });
+
+  it("finds what we have applied to a subresource, and not to the object itself", () => {
+    const ofStatus = { ...entry, subresource: "status" };
+    assert.equal(find(ofStatus, "status"), ofStatus);
+    assert.equal(find(entry, "status"), undefined);
   });
 });

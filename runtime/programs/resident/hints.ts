@@ -206,7 +206,7 @@ export async function takeHint(
  * For how long objects have been changing without any hint. The watch reports each change too, so nothing else shows that the event path
  * is dead.
  *
- * Guarantees, each with a test in tests/unit/pathSilence.test.ts:
+ * Guarantees, each with a test in tests/unit/podHintServer.test.ts:
  * - A path that brings hints is never silent, however late they come: in a storm that may be minutes.
  * - One change without a hint, and a time without changes, are no silence.
  */
