@@ -154,6 +154,15 @@ describe("Dispatcher", () => {
     return dispatcher.reconcile(NAME, 1, { client, fence: () => {} });
   }
 
+  /** Puts the object there and looks at it, which begins a run. */
+  async function begun(): Promise<KubernetesObject> {
+    cluster.put(widget());
+    await look();
+    const [workflow] = workflows;
+    assert.ok(workflow);
+    return workflow;
+  }
+
   const runs = () => cluster.steps.filter((step) => step === CREATED).length;
 
   /** A Workflow about the object that a user has submitted. */
@@ -348,10 +357,7 @@ describe("Dispatcher", () => {
 
   it("takes a condition of the handler's own for none of its own, whatever its reason", async () => {
     cluster.time = NOON - 120_000;
-    cluster.put(widget());
-    await look();
-    const [workflow] = workflows;
-    assert.ok(workflow);
+    const workflow = await begun();
     cluster.time = NOON;
     ran({}, "RunFailed");
     await brings("DELETED", workflow);
@@ -359,45 +365,29 @@ describe("Dispatcher", () => {
     assert.equal(runs(), 1);
   });
 
-  it("has a verdict that is over as soon as a run of the object has begun or ended, since that run may write its own", async () => {
-    cluster.put(widget());
-    await look();
-    const [workflow] = workflows;
-    assert.ok(workflow);
+  it("says that a run is awaited, or was stopped since its Workflow is deleted, until a run of the object has begun or ended that may write its own verdict", async () => {
+    const workflow = await begun();
     cluster.time += 11_000;
     const awaiting = await look();
     assert.deepEqual([awaiting.verdict?.kind, awaiting.isOver?.()], ["awaiting", false]);
-    const begun = (of: KubernetesObject) => ({
+    const running = (of: KubernetesObject) => ({
       ...of,
       metadata: { ...of.metadata, resourceVersion: `${of.metadata.resourceVersion}1` },
       status: { phase: "Running", nodes: { main: { displayName: "main", phase: "Running" } } },
     });
-    await brings("MODIFIED", begun(workflow));
+    await brings("MODIFIED", running(workflow));
     await soon(() => assert.equal(awaiting.isOver?.(), true));
-    await brings("DELETED", begun(workflow));
+    await brings("DELETED", running(workflow));
     const stopped = await look();
-    assert.deepEqual([stopped.verdict?.kind, stopped.isOver?.()], ["stopped", false]);
+    assert.deepEqual([stopped.verdict?.kind, stopped.isOver?.(), runs()], ["stopped", false, 1]);
+    assert.deepEqual(
+      stopped.events.map(({ reason }) => reason),
+      ["RunStopped"],
+    );
     const other = submitted("by-hand");
     other.metadata.resourceVersion = "20000";
     await brings("ADDED", other);
-    await brings("MODIFIED", begun(other));
+    await brings("MODIFIED", running(other));
     await soon(() => assert.equal(stopped.isOver?.(), true));
-  });
-
-  it("says that a run was stopped if its Workflow is deleted, in the place of what it says while a pod is awaited", async () => {
-    cluster.put(widget());
-    await look();
-    const [workflow] = workflows;
-    assert.ok(workflow);
-    cluster.time += 11_000;
-    assert.equal((await look()).verdict?.kind, "awaiting");
-    await brings("DELETED", workflow);
-    const { verdict, events } = await look();
-    assert.equal(verdict?.kind, "stopped");
-    assert.deepEqual(
-      events.map(({ reason }) => reason),
-      ["RunStopped"],
-    );
-    assert.equal(runs(), 1);
   });
 });

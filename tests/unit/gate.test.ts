@@ -66,17 +66,6 @@ describe("Gate", () => {
     assert.deepStrictEqual([left.length, left.at(-1)], [65, "64"]);
   });
 
-  it("has a place free again after a request that failed", async () => {
-    open({ inFlight: 1 });
-    await assert.rejects(
-      gate.pass({}, () => Promise.reject(new Error("refused"))),
-      { message: "refused" },
-    );
-    void request("next");
-    await settled();
-    assert.deepStrictEqual(left, ["next"]);
-  });
-
   it("lets no flow have more than 16 places, so 5,000 requests of one object do not delay other objects", async () => {
     for (let at = 0; at < 5_000; at++) void request(`large-${at}`, { class: "work", flow: "large" });
     void request("small", { flow: "small" });
@@ -96,14 +85,6 @@ describe("Gate", () => {
     for (const name of ["later", "read", "work"] as const) void request(name, { class: name });
     void request("default");
     assert.deepStrictEqual(await drain(), ["work", "read", "default", "later"]);
-  });
-
-  it("lets what can wait leave only when no work is on its way", async () => {
-    for (const name of ["work", "read", "later"] as const) void request(name, { class: name });
-    await settled();
-    assert.deepStrictEqual(left, ["work", "read"]);
-    await finish(0);
-    assert.deepStrictEqual(left, ["work", "read", "later"]);
   });
 
   it("lets a report leave while work goes on, when it has waited for five seconds, and holds up no read", async () => {
@@ -173,21 +154,6 @@ describe("Gate", () => {
       }
       gate.close(new Error("over"));
     }
-  });
-
-  it("leaves the other places to work that waits, although a moment without work was given to what can wait", async () => {
-    open({ inFlight: 16 });
-    for (let at = 0; at < 40; at++) void request("later", { class: "later" });
-    await settled();
-    assert.equal(onTheirWay.length, 9);
-    // It has waited for so long that it counts as older than the work.
-    now = 10_000;
-    for (let at = 0; at < 14; at++) void request("work", { class: "work" });
-    await settled();
-    assert.deepStrictEqual(
-      left.slice(9),
-      Array.from({ length: 7 }, () => "work"),
-    );
   });
 
   it("leaves places to work and to reads, whatever requests that can wait have come and hang", async () => {

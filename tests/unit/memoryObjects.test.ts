@@ -10,10 +10,16 @@ import { FakeCluster } from "./support/fakeCluster";
 import { IDENTITY, operator, WIDGETS, widget } from "./support/objects";
 
 const OBJECT = { namespace: "shop", name: "widget", uid: "widget-uid" };
-/** What a Memory of it says that it is about. */
-const ABOUT = { apiVersion: WIDGETS.apiVersion, kind: WIDGETS.kind, ...OBJECT };
 const OWN = { namespace: "argosy", name: "argosy.shop.widget-uid" };
 const FORMER = { installation: "argosy", name: "store" };
+
+/** A Memory of it with this name. */
+const memoryOf = (name: { namespace: string; name: string }, memory: JsonObject) => ({
+  ...{ apiVersion: "argosy.dev/v1", kind: "Memory" },
+  metadata: { ...name, uid: "m1", resourceVersion: "1" },
+  object: { apiVersion: WIDGETS.apiVersion, kind: WIDGETS.kind, ...OBJECT },
+  memory,
+});
 
 const verdict = (isReady: boolean, generation = 3): { verdict: StatusVerdict } => ({
   verdict: { verdict: isReady ? { kind: "ready" } : { kind: "progressing", message: "slow" }, generation },
@@ -158,7 +164,7 @@ describe("the memories of objects that are not ours", () => {
     ["the first of them", undefined],
   ];
   for (const [what, before] of firsts)
-    it(`are read again if the answer to the write of ${what} was lost: it may have been written`, async () => {
+    it(`are read again, until the API server answers, if the answer to the write of ${what} was lost: it may have been written`, async () => {
       if (before) await write({ memory: before });
       cluster.lost.set(
         "apply Memory argosy.shop.widget-uid",
@@ -166,8 +172,12 @@ describe("the memories of objects that are not ours", () => {
       );
       await assert.rejects(write({ memory: { kinds: [], state: { a: 2 } } }), ApiUnreachableError);
       cluster.lost.clear();
+      const away = new ApiError(503, {}, "GET");
+      cluster.readRefusals.set("get Memory", away);
+      await assert.rejects(memories.of(widget()), away);
+      cluster.readRefusals.clear();
       assert.deepEqual((await memories.of(widget())).state, { a: 2 });
-      cluster.readRefusals.set("get Memory", new ApiError(503, {}, "GET"));
+      cluster.readRefusals.set("get Memory", away);
       assert.deepEqual((await memories.of(widget())).state, { a: 2 });
     });
 
@@ -177,16 +187,6 @@ describe("the memories of objects that are not ours", () => {
     await write({ memory: { kinds: [], state: { a: 1 } } });
     cluster.lost.set("apply Memory argosy.shop.widget-uid", new ApiError(504, {}, "PATCH"));
     await assert.rejects(write({ memory: { kinds: [], state: { a: 2 } } }));
-    assert.deepEqual((await memories.of(widget())).state, { a: 2 });
-  });
-
-  it("are read until the API server answers if the answer to a write was lost", async () => {
-    const [away, lost] = [new ApiError(503, {}, "GET"), new ApiUnreachableError("PATCH", new Error("cut"))];
-    cluster.lost.set("apply Memory argosy.shop.widget-uid", lost);
-    await assert.rejects(write({ memory: { kinds: [], state: { a: 2 } } }), lost);
-    cluster.readRefusals.set("get Memory", away);
-    await assert.rejects(memories.of(widget()), away);
-    cluster.readRefusals.clear();
     assert.deepEqual((await memories.of(widget())).state, { a: 2 });
   });
 
@@ -241,24 +241,14 @@ describe("the memories of objects that are not ours", () => {
     cluster.beforeRequest = (step) => {
       cluster.beforeRequest = () => {};
       assert.equal(step, "apply Memory argosy.shop.widget-uid");
-      cluster.put({
-        apiVersion: "argosy.dev/v1",
-        kind: "Memory",
-        metadata: { ...OWN, uid: "m1", resourceVersion: "1" },
-        object: ABOUT,
-        memory: { kinds: ["v1/Pod"] },
-      });
+      cluster.put(memoryOf(OWN, { kinds: ["v1/Pod"] }));
     };
     await write(verdict(true));
     assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
   });
 
-  it("have no verdict that is over", async () => {
+  it("do not come back by a verdict that is over, or about an object that is gone", async () => {
     await write({ verdict: { ...verdict(true).verdict, isOver: () => true } });
-    assert.equal(kept(), undefined);
-  });
-
-  it("do not come back by a verdict about an object that is gone", async () => {
     isThere = false;
     await write(verdict(true));
     assert.equal(kept(), undefined);
@@ -280,13 +270,7 @@ describe("the memories of objects that are not ours", () => {
 
   it("go with what was remembered under a former name, once that is remembered under the new one", async () => {
     const former = { namespace: "argosy", name: "argosy.store.widget-uid" };
-    const memory = cluster.put({
-      apiVersion: "argosy.dev/v1",
-      kind: "Memory",
-      metadata: { ...former, uid: "m1", resourceVersion: "1" },
-      object: ABOUT,
-      memory: { kinds: [], state: { old: true } },
-    });
+    const memory = cluster.put(memoryOf(former, { kinds: [], state: { old: true } }));
     memories.sink("argosy").set(memory, false);
     assert.deepEqual((await memories.of(widget())).state, { old: true });
     await write({ memory: { kinds: [], state: { old: true } } });
