@@ -143,13 +143,6 @@ describe("ChildStore", () => {
       assert.equal(bench.isApplied(), true);
     });
 
-    it("the owner by drift, with the one who wrote last", async () => {
-      await bench.apply(child(5));
-      bench.watched(taken(6, "kubectl"));
-      assert.deepEqual(bench.told, ["widget-uid ConfigMap settings drifted by kubectl"]);
-      assert.equal(bench.isApplied(), false);
-    });
-
     it("the owner by another value under our own name: a late write of ours, or a client that uses our name", async () => {
       await bench.apply(child(5));
       bench.watched(child(6, manifest({ key: "late" })));

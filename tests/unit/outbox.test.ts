@@ -41,20 +41,6 @@ describe("Outbox", () => {
     await bench.outbox.flush(1_000);
   });
 
-  it("never writes progress that has become something else within that time", async () => {
-    bench.put({ verdict: progressing("0 of 1") });
-    await bench.clock.tick(100);
-    bench.put({ verdict: READY });
-    await bench.idle();
-    assert.deepEqual(bench.verdicts(), [READY]);
-  });
-
-  it("tells progress at once that a record reports too", async () => {
-    bench.put({ verdict: progressing("0 of 1"), records: [{ name: "run", isFailure: false }] });
-    await bench.clock.tick();
-    assert.equal(bench.told.length, 1);
-  });
-
   it("reports one object five times at once, then once a second, the newest each time", async () => {
     for (let at = 0; at < 300; at++) {
       bench.put({

@@ -166,12 +166,6 @@ describe("StatusWriter", () => {
     assert.deepEqual(status(), { ...rest, replicas: 2, argosy: { kinds: [] }, conditions: before });
   });
 
-  it("writes all three at once", async () => {
-    await write({ fields: { a: 1 }, memory: { kinds: [] }, ...verdict(READY) });
-    assert.equal(sent.length, 1);
-    assert.deepEqual(Object.keys(status()).sort(), ["a", "argosy", "conditions", "observedGeneration"]);
-  });
-
   it("writes nothing that exists already, whatever others have written next to it", async () => {
     const change = { fields: { replicas: 1, nested: { a: [1] } }, memory: { kinds: [] }, ...verdict(READY) };
     await write(change);
@@ -525,27 +519,23 @@ describe("StatusWriter, if the API server refuses", () => {
     assert.equal(await writer.write(client, object, READY), undefined);
   });
 
-  it("a status that is not accepted is a failure of the object's", async () => {
-    refusal = new ApiError(422, { message: "status.replicas is bad" }, "PATCH");
-    const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: -1 } }));
-    assert.equal(failure.reason, "StatusRefused");
-    assert.match(failure.message, /status\.replicas is bad/);
-  });
-
-  it("a status for which the object has no room says so", async () => {
-    refusal = new ApiError(500, { kind: "Status", message: "etcdserver: request is too large" }, "PATCH");
-    const failure = await failureOf(() => writer.write(client, object, { fields: { text: "x" } }));
-    assert.match(failure.message, /request is too large\. Make the status smaller/);
-  });
-
-  it("what is not in the status is not mended by removing that: the status stays as it is", async () => {
-    const message =
-      "failed to create typed live object (shop/widget): .spec.size: expected numeric, got string";
-    refusal = new ApiError(500, { kind: "Status", message }, "PATCH");
-    const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: 1 } }));
-    assert.equal(failure.reason, "StatusRefused");
-    assert.match(failure.message, /\.spec\.size: expected numeric/);
-  });
+  const refusals: readonly (readonly [what: string, code: number, said: string, message: RegExp])[] = [
+    ["is bad", 422, "status.replicas is bad", /status\.replicas is bad/],
+    ["has no room", 500, "etcdserver: request is too large", /is too large\. Make the status smaller/],
+    [
+      "is right, and what is not in the status is not: it stays as it is",
+      500,
+      "failed to create typed live object (shop/widget): .spec.size: expected numeric, got string",
+      /\.spec\.size: expected numeric/,
+    ],
+  ];
+  for (const [what, code, said, message] of refusals)
+    it(`a status that is not accepted is a failure of the object's: one that ${what}`, async () => {
+      refusal = new ApiError(code, { kind: "Status", message: said }, "PATCH");
+      const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: 1 } }));
+      assert.equal(failure.reason, "StatusRefused");
+      assert.match(failure.message, message);
+    });
 
   it("an API server that is busy or out of reach is no failure, and neither is a missing right", async () => {
     const message = 'widgets "widget" is forbidden: User "x" cannot patch resource "widgets/status"';
