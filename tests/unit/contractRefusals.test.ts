@@ -65,6 +65,7 @@ const deep = (levels: number) => {
   const inner = `${'{"a":'.repeat(levels - 3)}1${"}".repeat(levels - 3)}`;
   return `{"children":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":${inner}}]}`;
 };
+const OURS = { kind: "Widget", name: "widget", uid: "widget-uid" };
 const WATCH: Place = {
   operator: { watch: { labels: { app: "web" }, on: ["spec"] }, children: [...childKinds(), ...widgetKind()] },
 };
@@ -170,11 +171,12 @@ const ROWS: readonly Row[] = [
       named({ ownerReferences: {} }),
       named({ ownerReferences: [{ kind: "Widget", name: "widget" }] }),
       named({ ownerReferences: [{ kind: "Widget", name: "widget", uid: "another" }] }),
+      named({ ownerReferences: [OURS, { kind: "Widget", name: "another", uid: "another" }] }),
     ],
     accepted: [
       named({ name: x(253) }),
       named({ namespace: null, labels: null, annotations: null, finalizers: null, ownerReferences: null }),
-      named({ ownerReferences: [{ kind: "Widget", name: "widget", uid: "widget-uid" }] }),
+      named({ ownerReferences: [OURS] }),
     ],
   },
   {
@@ -184,6 +186,10 @@ const ROWS: readonly Row[] = [
     refused: [
       [made(child()), { object: globalWidget() }],
       [named({ namespace: "away" }), { operator: { namespaces: ["shop"] } }],
+    ],
+    accepted: [
+      [named({ namespace: "shop" }), { object: globalWidget() }],
+      [made(child(), child({}, { namespace: "away" })), { operator: { namespaces: ["shop", "away"] } }],
     ],
   },
   {
