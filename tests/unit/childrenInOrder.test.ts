@@ -62,6 +62,14 @@ describe("children in order", () => {
   }
 
   const goes = (name: string) => cluster.remove("Job", { namespace: "shop", name });
+  /** A Job that another child waited for was ready, and goes. */
+  async function migrated(migration: Manifest): Promise<void> {
+    answer = [following("Job/migrate"), migration];
+    await run();
+    complete("migrate");
+    await run();
+    goes("migrate");
+  }
   const remembered = () => {
     const object = world.object();
     assert.ok(object);
@@ -202,11 +210,7 @@ describe("children in order", () => {
     });
 
     it("count as ready after they went if they were ready before, even for children that come later", async () => {
-      answer = [following("Job/migrate"), job("migrate", {}, true)];
-      await run();
-      complete("migrate");
-      await run();
-      goes("migrate");
+      await migrated(job("migrate", {}, true));
       assert.deepEqual(await run(), [[], "ready"]);
       answer = [
         following("Job/migrate", "app", { a: "2" }),
@@ -225,11 +229,7 @@ describe("children in order", () => {
     });
 
     it("are created again if others wait for them and they are to be something else, not for a new label", async () => {
-      answer = [following("Job/migrate"), job("migrate", { to: 1 }, true)];
-      await run();
-      complete("migrate");
-      await run();
-      goes("migrate");
+      await migrated(job("migrate", { to: 1 }, true));
       const labelled = job("migrate", { to: 1 }, true);
       labelled.metadata.labels = { team: "a" };
       answer = [following("Job/migrate"), labelled];
@@ -336,11 +336,7 @@ describe("children in order", () => {
     });
 
     it("count as ready after they went, whatever is answered for them now", async () => {
-      answer = [following("Job/migrate"), job("migrate", { to: 1 })];
-      await run();
-      complete("migrate");
-      await run();
-      goes("migrate");
+      await migrated(job("migrate", { to: 1 }));
       answer = [following("Job/migrate", "app", { a: "2" }), job("migrate", { to: 2 })];
       assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
     });

@@ -134,6 +134,15 @@ class Bench {
     return leading;
   }
 
+  /** Starts, and waits until the object is worked on. */
+  async startWork(): Promise<Leading> {
+    const leading = this.start();
+    await eventually(() => assert.ok(this.lists === 1, "it lists"));
+    this.listed();
+    await eventually(() => assert.ok(this.working.has(KEY), "it works"));
+    return leading;
+  }
+
   /** A Lease without other candidates, in memory. */
   private leaseInMemory(): LeaseApi {
     let version = 0;
@@ -249,10 +258,7 @@ describe("Leading", () => {
         assert.deepEqual([bench.reread, leading.isLeading], [[KEY], true]);
       }),
     "lets another process lead while it ends work that takes long": withBench(async (bench) => {
-      const leading = bench.start();
-      await eventually(() => assert.ok(bench.lists === 1, "it lists"));
-      bench.listed();
-      await eventually(() => assert.ok(bench.working.has(KEY), "it works"));
+      const leading = await bench.startWork();
       const stopping = leading.stop();
       await eventually(() => assert.ok(bench.lease?.spec?.holderIdentity === "", "the lease is free"));
       assert.ok(bench.working.has(KEY));
@@ -263,10 +269,7 @@ describe("Leading", () => {
     }),
     "kills handlers at work when its term has ended, and works on their objects in the next one": withBench(
       async (bench) => {
-        const leading = bench.start();
-        await eventually(() => assert.ok(bench.lists === 1, "it lists"));
-        bench.listed();
-        await eventually(() => assert.ok(bench.working.has(KEY), "it works"));
+        const leading = await bench.startWork();
         bench.refusal = new ApiError(503, {}, "GET");
         await eventually(() => assert.ok(bench.abandoned.length === 1, "its term has ended"));
         assert.deepEqual([bench.abandoned[0]?.keys, leading.isLeading], [[KEY], false]);
@@ -306,10 +309,7 @@ describe("Leading", () => {
     ),
     "kills handlers that take longer than a stop may, before another process may work on their objects":
       withBench(async (bench) => {
-        const leading = bench.start();
-        await eventually(() => assert.ok(bench.lists === 1, "it lists"));
-        bench.listed();
-        await eventually(() => assert.ok(bench.working.has(KEY), "it works"));
+        const leading = await bench.startWork();
         await leading.stop(2_500);
         assert.deepEqual(
           bench.abandoned.map(({ keys, isOver }) => [keys, isOver]),

@@ -96,21 +96,6 @@ describe("news for an operator that watches objects of others", () => {
     "its memory": () => receive({ kind: "memory gone", name: NAME }),
   };
 
-  for (const [what, go] of Object.entries(goes)) {
-    it(`look once more at an object when ${what} goes`, () => {
-      go();
-      assert.ok(queue.has(KEY));
-    });
-  }
-
-  it("look once more at an object whose memory is deleted, and not because a watch shows its new memory", () => {
-    parts = { ...parts, watches: { objects: { has: () => true, uidOf: () => "uid" } } };
-    receive({ kind: "memory created", name: NAME });
-    assert.ok(!queue.has(KEY));
-    receive({ kind: "memory gone", name: NAME });
-    assert.ok(queue.has(KEY));
-  });
-
   it("let an object be read again, and its memory, which another process may just have written", async () => {
     const served = {
       memory: { state: { step: 1 } },

@@ -171,7 +171,7 @@ describe("Watches", () => {
   it("has each object read again if they cannot be listed again, and each time as long as no watch shows it", async () => {
     const object = widget({ resourceVersion: "4" });
     let refused: "nothing" | "lists" | "lists and watches" = "nothing";
-    const server = await TestApiServer.start((call, response) => {
+    api.answer = (call, response) => {
       if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
       if (call.path.endsWith("/widgets/widget")) return json(response, object);
       const isOfWidgets = call.path.endsWith("/widgets");
@@ -181,42 +181,35 @@ describe("Watches", () => {
       const items = isOfWidgets ? [object] : [];
       if (!isWatch) return json(response, { metadata: { resourceVersion: "5" }, items });
       sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
-    });
-    const other = server.client();
-    const watching = watchesOf(other, { children: [] });
+    };
+    watches = watchesOf(client, { children: [] });
     const name = { namespace: "shop", name: "widget" };
     const reads = async () => {
-      const before = server.calls.length;
-      await watching.objects.readToReconcile(name);
-      return server.calls.slice(before).filter(({ path }) => path.endsWith("/widgets/widget")).length;
+      const before = api.calls.length;
+      await watches.objects.readToReconcile(name);
+      return api.calls.slice(before).filter(({ path }) => path.endsWith("/widgets/widget")).length;
     };
-    try {
-      await watching.startWatching();
-      await watching.refreshObjects();
-      await eventually(() => assert.ok(watching.wouldShow(name), "it is watched"));
-      assert.equal(await reads(), 0);
-      refused = "lists";
-      await watching.resync();
-      assert.deepEqual([watching.wouldShow(name), await reads(), await reads()], [true, 1, 0]);
-      refused = "lists and watches";
-      await watching.resync();
-      assert.deepEqual([watching.wouldShow(name), await reads(), await reads()], [false, 1, 1]);
-      refused = "nothing";
-      await watching.resync();
-      await eventually(() => assert.ok(watching.wouldShow(name), "it is watched"));
-      assert.equal(await reads(), 0);
-    } finally {
-      await watching.stopWatching();
-      other.close();
-      await server.stop();
-    }
+    await watches.startWatching();
+    await watches.refreshObjects();
+    await eventually(() => assert.ok(watches.wouldShow(name), "it is watched"));
+    assert.equal(await reads(), 0);
+    refused = "lists";
+    await watches.resync();
+    assert.deepEqual([watches.wouldShow(name), await reads(), await reads()], [true, 1, 0]);
+    refused = "lists and watches";
+    await watches.resync();
+    assert.deepEqual([watches.wouldShow(name), await reads(), await reads()], [false, 1, 1]);
+    refused = "nothing";
+    await watches.resync();
+    await eventually(() => assert.ok(watches.wouldShow(name), "it is watched"));
+    assert.equal(await reads(), 0);
   });
 
   it("waits for a list of the objects as long as its pages come, and reads no object by itself", async () => {
     const pages = Array.from({ length: 4 }, (_, at) => widget({ name: `widget-${at}`, uid: `uid-${at}` }));
     let isSlow = false;
     const held: (() => void)[] = [];
-    const server = await TestApiServer.start((call, response) => {
+    api.answer = (call, response) => {
       if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
       if (call.query.has("watch"))
         return sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
@@ -227,34 +220,30 @@ describe("Watches", () => {
       const answer = () => json(response, { metadata, items });
       if (isSlow && call.path.endsWith("/widgets")) held.push(answer);
       else answer();
-    });
-    const other = server.client();
-    const watching = watchesOf(other, { children: [] });
-    await watching.startWatching();
+    };
+    watches = watchesOf(client, { children: [] });
+    await watches.startWatching();
     const clock = FakeClock.install();
     try {
       isSlow = true;
-      const refreshed = watching.refreshObjects();
+      const refreshed = watches.refreshObjects();
       for (const _ of pages) {
         while (held.length === 0) await turn();
         await clock.tick(8_000);
         held.shift()?.();
       }
       await refreshed;
-      const before = server.calls.length;
-      await watching.objects.readToReconcile({ namespace: "shop", name: "widget-0" });
-      assert.equal(server.calls.length, before);
+      const before = api.calls.length;
+      await watches.objects.readToReconcile({ namespace: "shop", name: "widget-0" });
+      assert.equal(api.calls.length, before);
     } finally {
       clock.uninstall();
-      await watching.stopWatching();
-      other.close();
-      await server.stop();
     }
   });
 
-  const findings: [string, (watching: Watches) => void][] = [
-    ["it", (watching) => watching.invalidate({ namespace: "shop", name: "widget" })],
-    ["anything", (watching) => watching.invalidateAll()],
+  const findings: [string, () => void][] = [
+    ["it", () => watches.invalidate({ namespace: "shop", name: "widget" })],
+    ["anything", () => watches.invalidateAll()],
   ];
   for (const [what, invalidate] of findings)
     it(`read the memory of an object of others again if another process may have written ${what}, even if no watch has shown that`, async () => {
@@ -275,24 +264,17 @@ describe("Watches", () => {
         ...{ apiVersion: "argosy.dev/v1", kind: "Memory" },
         ...{ metadata, object: { apiVersion, kind, ...name }, memory: {} },
       };
-      const server = await TestApiServer.start((call, response) => {
+      api.answer = (call, response) => {
         if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
         if (call.path.endsWith("/memories/argosy.shop.widget-uid")) return json(response, memory);
         const items = call.path.endsWith("/widgets") ? [object] : [];
         if (!call.query.has("watch")) return json(response, { metadata: { resourceVersion: "5" }, items });
         sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
-      });
-      const other = server.client();
-      const watching = watchesOf(other, { watch: { labels: {}, on: ["spec"] } });
-      try {
-        await watching.startWatching();
-        assert.deepEqual(await watching.memories?.read("widget-uid"), []);
-        invalidate(watching);
-        assert.deepEqual(await watching.memories?.read("widget-uid"), [memory]);
-      } finally {
-        await watching.stopWatching();
-        other.close();
-        await server.stop();
-      }
+      };
+      watches = watchesOf(client, { watch: { labels: {}, on: ["spec"] } });
+      await watches.startWatching();
+      assert.deepEqual(await watches.memories?.read("widget-uid"), []);
+      invalidate();
+      assert.deepEqual(await watches.memories?.read("widget-uid"), [memory]);
     });
 });
