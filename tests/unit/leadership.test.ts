@@ -25,9 +25,7 @@ describe("Leadership", () => {
   });
 
   it("lets one lead at a time, and another one soon after it has stopped", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    await world.pass(LEASE_MS);
+    const [a, b] = await world.pair();
     assert.deepStrictEqual([a.mayWrite(), b.mayWrite(), b.leadership.holder], [true, false, "a"]);
     void a.leadership.stop();
     // Its renewal may be on its way.
@@ -52,9 +50,7 @@ describe("Leadership", () => {
   });
 
   it("takes over from one that is dead, but not before its whole time is over", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    await world.pass(LEASE_MS);
+    const [a, b] = await world.pair();
     a.kill();
     assert.equal(b.leadership.holder, "a");
     const tookMs = await world.until(() => b.mayWrite());
@@ -78,9 +74,7 @@ describe("Leadership", () => {
   });
 
   it("may write no more before another one may, where the API server does not answer", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    await world.pass(LEASE_MS);
+    const [a, b] = await world.pair();
     a.cutOff(10 * LEASE_MS);
     assert.ok((await world.until(() => !a.mayWrite())) <= (LEASE_MS * 2) / 3);
     assert.deepStrictEqual(a.told, ["leading", "lost"]);

@@ -10,9 +10,7 @@ describe("Leadership that is handed over", () => {
   });
 
   it("hands over at once, and lets the runs in progress write their own objects, and no others", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    await world.pass(LEASE_MS);
+    const [a, b] = await world.pair();
     const handover = a.handOver("slow", "slower");
     await world.pass(20);
     assert.ok(!a.mayWrite() && !a.mayWrite("other") && a.mayWrite("slow"));
@@ -42,10 +40,7 @@ describe("Leadership that is handed over", () => {
   });
 
   it("takes over the runs of one that died while it finished them", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    a.handOver("slow");
-    await world.until(() => b.mayWrite());
+    const { former: a, next: b } = await world.handedOver("slow");
     await world.pass(LEASE_MS);
     a.kill();
     const tookMs = await world.until(() => b.mayWrite("slow"));
@@ -54,10 +49,7 @@ describe("Leadership that is handed over", () => {
   });
 
   it("lets a run write no more that was cut off from the API server, before another one may", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    const handover = a.handOver("slow");
-    await world.until(() => b.mayWrite());
+    const { former: a, next: b, handover } = await world.handedOver("slow");
     a.cutOff(2 * LEASE_MS);
     assert.ok((await world.until(() => !a.mayWrite("slow"))) <= (LEASE_MS * 2) / 3);
     assert.ok(!b.mayWrite("slow"));
@@ -67,10 +59,7 @@ describe("Leadership that is handed over", () => {
   });
 
   it("takes over the lease of a dead leader, while another process still finishes its runs", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    a.handOver("slow");
-    await world.until(() => b.mayWrite());
+    const { former: a, next: b } = await world.handedOver("slow");
     const c = world.start("c");
     await world.pass(LEASE_MS);
     b.kill();
@@ -80,10 +69,7 @@ describe("Leadership that is handed over", () => {
   });
 
   it("keeps the runs of several processes apart", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    const first = a.handOver("one");
-    await world.until(() => b.mayWrite());
+    const { next: b, handover: first } = await world.handedOver("one");
     const c = world.start("c");
     b.handOver("two");
     await world.until(() => c.mayWrite());
@@ -94,9 +80,7 @@ describe("Leadership that is handed over", () => {
   });
 
   it("knows that it was done, where the answer was lost", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    await world.pass(LEASE_MS);
+    const [a, b] = await world.pair();
     a.loseAnswers(3_000);
     a.handOver("slow");
     await world.until(() => b.mayWrite());
@@ -117,10 +101,7 @@ describe("Leadership that is handed over", () => {
   });
 
   it("does not forget the runs when the Lease is deleted", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    a.handOver("slow");
-    await world.until(() => b.mayWrite());
+    const { former: a, next: b } = await world.handedOver("slow");
     await world.pass(LEASE_MS);
     world.store(undefined);
     await world.pass(2 * LEASE_MS, () => assert.ok(!b.mayWrite("slow") && b.mayWrite()));
@@ -128,10 +109,7 @@ describe("Leadership that is handed over", () => {
   });
 
   it("waits again for a process that has written when its runs were just to be taken over", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    a.handOver("slow");
-    await world.until(() => b.mayWrite());
+    const { former: a, next: b } = await world.handedOver("slow");
     a.kill();
     let late = 0;
     world.onPatch = (operations) => {

@@ -20,9 +20,7 @@ describe("Leadership", () => {
   });
 
   it("goes on leading alone when a user shortens the Lease by hand, and restores its time", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    await world.pass(LEASE_MS);
+    const [a, b] = await world.pair();
     assert.ok(world.lease);
     world.store({ ...world.lease, spec: { ...world.lease.spec, leaseDurationSeconds: 0 } });
     await world.pass(2 * LEASE_MS, () => {
@@ -34,9 +32,7 @@ describe("Leadership", () => {
   });
 
   it("goes on leading when the Lease is deleted, and others wait as long as it would have held", async () => {
-    const a = await world.leader("a");
-    const b = world.start("b");
-    await world.pass(LEASE_MS);
+    const [a, b] = await world.pair();
     for (let turn = 0; turn < 5; turn++) {
       world.store(undefined);
       await world.pass(LEASE_MS, () => {
@@ -50,9 +46,7 @@ describe("Leadership", () => {
 
   for (const [what, change] of Object.entries(MEDDLING)) {
     it(`goes on leading alone when a user ${what}, and puts it right`, async () => {
-      const a = await world.leader("a");
-      const b = world.start("b");
-      await world.pass(LEASE_MS);
+      const [a, b] = await world.pair();
       // So often that the other one sees little else: it must not take that for a Lease without renewals.
       for (let turn = 0; turn < 1_000; turn++) {
         if (world.lease) world.store({ ...world.lease, spec: change(world.lease.spec ?? {}) });
@@ -70,9 +64,7 @@ describe("Leadership", () => {
     });
 
     it(`is led by another one soon when a user ${what} and the leader is dead`, async () => {
-      const a = await world.leader("a");
-      const b = world.start("b");
-      await world.pass(LEASE_MS);
+      const [a, b] = await world.pair();
       a.kill();
       if (world.lease) world.store({ ...world.lease, spec: change(world.lease.spec ?? {}) });
       await world.until(() => b.mayWrite(), 60_000 + 4 * LOOK_MS);

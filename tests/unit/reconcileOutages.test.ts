@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import type { ObjectMeta } from "../../runtime/base/objects";
+import type { KubernetesObject, ObjectMeta } from "../../runtime/base/objects";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import type { ReconcilerOptions } from "../../runtime/reconcile/run";
 import { Outages } from "../../runtime/write/outages";
 import { configMap } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
@@ -8,8 +10,29 @@ import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconc
 describe("Reconciler, of an object for which the API server does not answer every request", () => {
   let world: ReconcileWorld;
 
+  let now: number;
+  let outages: Outages;
+
   beforeEach(() => {
     world = new ReconcileWorld();
+    now = 0;
+    outages = new Outages("ApiError", () => now);
+  });
+
+  /** What each of these reconciles reports, at these times in milliseconds. */
+  async function reports(more: Partial<ReconcilerOptions> = {}, times = [0, 10_000, 30_000]) {
+    const all: ReconcileReport[] = [];
+    for (now of times) all.push((await world.reconcile({ outages, ...more })).report);
+    return all;
+  }
+
+  /** The objects, of which one is read so. */
+  const reading = (readToReconcile: () => Promise<KubernetesObject | undefined>, isShown: boolean) => ({
+    readToReconcile,
+    learn: () => {},
+    invalidate: () => {},
+    isGoing: () => false,
+    isShown: () => isShown,
   });
 
   for (const [what, step, metadata] of [
@@ -22,14 +45,10 @@ describe("Reconciler, of an object for which the API server does not answer ever
     ],
   ] as [string, string, Partial<ObjectMeta>][])
     it(`says of an object that a write of ${what} is cut again and again, although the API server answers for the object`, async () => {
-      let now = 0;
-      const options = { ...finalizing, outages: new Outages("ApiError", () => now) };
       world.given(metadata);
       world.answer = "deletionTimestamp" in metadata ? { finalized: true } : { children: [configMap()] };
       world.cluster.refusals.set(step, new ApiUnreachableError("PATCH /it", new Error("socket hang up")));
-      const results = [];
-      for (now of [0, 10_000, 30_000]) results.push((await world.reconcile(options)).report);
-      const [first, second, third] = results;
+      const [first, second, third] = await reports(finalizing);
       assert.deepEqual([first?.skipped, second?.skipped], ["API server away", "API server away"]);
       assert.equal(third?.failure?.reason, "ApiError");
       assert.match(
@@ -39,23 +58,19 @@ describe("Reconciler, of an object for which the API server does not answer ever
       assert.equal(world.invalidated, 3);
       // The API server is away again.
       world.cluster.readRefusals.set("get Widget", new ApiUnreachableError("GET", new Error("cut")));
-      assert.equal((await world.reconcile(options)).report.skipped, "API server away");
+      assert.equal((await reports(finalizing, [30_000]))[0]?.skipped, "API server away");
     });
 
   it("says nothing of an object that has gone by then, as the watch says", async () => {
-    let now = 0;
-    const options = { outages: new Outages("ApiError", () => now) };
     world.given();
     world.cluster.refusals.set("status", new ApiUnreachableError("PATCH /it", new Error("socket hang up")));
-    const skipped = [];
-    for (now of [0, 10_000, 30_000]) {
-      if (now === 30_000)
-        world.cluster.beforeRequest = (step) => {
-          if (step === "status") world.isGoing = true;
-        };
-      skipped.push((await world.reconcile(options)).report.skipped);
-    }
-    assert.deepEqual(skipped, ["API server away", "API server away", "gone"]);
+    world.cluster.beforeRequest = (step) => {
+      if (step === "status" && now === 30_000) world.isGoing = true;
+    };
+    assert.deepEqual(
+      (await reports()).map(({ skipped }) => skipped),
+      ["API server away", "API server away", "gone"],
+    );
   });
 
   for (const [what, problem, third] of [
@@ -63,23 +78,10 @@ describe("Reconciler, of an object for which the API server does not answer ever
     ["and nothing else is answered either", new ApiError(503, {}, "GET /all"), undefined],
   ] as const)
     it(`says of an object that it cannot be read, if that lasts ${what}: ${third ?? "no"}`, async () => {
-      let now = 0;
-      const outages = new Outages("ApiError", () => now);
       const cut = new ApiUnreachableError("GET /it", new Error("no answer within 65 s"));
-      const readToReconcile = async () => {
-        throw cut;
-      };
-      const objects = {
-        readToReconcile,
-        learn: () => {},
-        invalidate: () => {},
-        isGoing: () => false,
-        isShown: () => true,
-      };
+      const objects = reading(() => Promise.reject(cut), true);
       if (problem) world.cluster.readRefusals.set("list Widget in shop", problem);
-      const failures = [];
-      for (now of [0, 10_000, 30_000])
-        failures.push((await world.reconcile({ outages, objects })).report.failure);
+      const failures = (await reports({ objects })).map(({ failure }) => failure);
       assert.deepEqual(
         failures.map((failure) => failure?.reason),
         [undefined, undefined, third],
@@ -93,26 +95,17 @@ describe("Reconciler, of an object for which the API server does not answer ever
     });
 
   it("says nothing soon after the API server was away, although a request had failed before", async () => {
-    let now = 0;
-    const outages = new Outages("ApiError", () => now);
     const cut = new ApiUnreachableError("PATCH /it", new Error("socket hang up"));
-    const readToReconcile = async () => {
+    const objects = reading(async () => {
       if (now === 1_000) throw cut;
       return world.object();
-    };
-    const objects = {
-      readToReconcile,
-      learn: () => {},
-      invalidate: () => {},
-      isGoing: () => false,
-      isShown: () => false,
-    };
+    }, false);
     world.given();
     world.cluster.refusals.set("status", cut);
-    const skipped = [];
-    for (now of [0, 1_000, 60_000, 62_000])
-      skipped.push((await world.reconcile({ outages, objects })).report.skipped);
-    assert.deepEqual(skipped, Array(4).fill("API server away"));
+    assert.deepEqual(
+      (await reports({ objects }, [0, 1_000, 60_000, 62_000])).map(({ skipped }) => skipped),
+      Array(4).fill("API server away"),
+    );
   });
 
   for (const [what, between] of [
@@ -129,17 +122,15 @@ describe("Reconciler, of an object for which the API server does not answer ever
     ],
   ] as const)
     it(`begins to count failed requests again if ${what}`, async () => {
-      let now = 0;
-      const options = { outages: new Outages("ApiError", () => now) };
       const fail = async () => {
         world.cluster.refusals.set("status", new ApiUnreachableError("PATCH /it", new Error("cut")));
-        return (await world.reconcile(options)).report.skipped;
+        return (await world.reconcile({ outages })).report.skipped;
       };
       world.given();
       await fail();
       now = 10_000;
       await fail();
-      await between(options);
+      await between({ outages });
       const skipped = [];
       world.answer = { children: [], status: { other: "1" } };
       for (now of [20_000, 30_000]) skipped.push(await fail());
@@ -151,12 +142,9 @@ describe("Reconciler, of an object for which the API server does not answer ever
     new ApiError(429, { message: "storage is (re)initializing" }, "GET /secrets"),
   ])
     it(`says that a kind taken out of children cannot be listed, if that lasts: ${error.message}`, async () => {
-      let now = 0;
-      const outages = new Outages("ApiError", () => now);
       world.given({}, { status: { argosy: { kinds: ["v1/Secret"], uid: "widget-uid" } } });
       world.cluster.readRefusals.set("list Secret", error);
-      const results = [];
-      for (now of [0, 10_000, 30_000]) results.push((await world.reconcile({ outages })).report);
+      const results = await reports();
       assert.deepEqual(
         results.map(({ failure }) => failure?.reason),
         [undefined, undefined, "ApiError"],

@@ -56,6 +56,21 @@ export class LeaseWorld {
     return process;
   }
 
+  /** One that leads, and another one that has seen that. */
+  async pair(): Promise<[leader: LeaseProcess, standby: LeaseProcess]> {
+    const both: [LeaseProcess, LeaseProcess] = [await this.leader("a"), this.start("b")];
+    await this.pass(LEASE_MS);
+    return both;
+  }
+
+  /** One that finishes its work on that object, and another one that leads by then. */
+  async handedOver(key: string) {
+    const [former, next] = [await this.leader("a"), this.start("b")];
+    const handover = former.handOver(key);
+    await this.until(() => next.mayWrite());
+    return { former, next, handover };
+  }
+
   /** Lets the time pass; `check` is called whenever something may have changed. */
   async pass(ms: number, check: () => void = () => {}): Promise<void> {
     const until = this.now + ms;
