@@ -4,6 +4,27 @@ import type { JsonObject, Manifest } from "../../runtime/base/objects";
 import { appliesNothing } from "../../runtime/fields/managedFields";
 import { withinCpuTime } from "../support/cpuTime";
 
+/** A manifest of another kind. */
+const manifestOf = (body: object): Manifest => ({
+  ...body,
+  apiVersion: "v1",
+  kind: "X",
+  metadata: { name: "x" },
+});
+
+/** With their defaults. */
+const PORTS = [
+  { containerPort: 80, protocol: "TCP" },
+  { containerPort: 81, protocol: "UDP" },
+];
+const CONTAINER = {
+  name: "c",
+  image: "i",
+  args: ["-m", "64"],
+  env: [{ name: "A", value: "1" }],
+  volumeMounts: [{ name: "v", mountPath: "/v" }],
+};
+
 /** A Deployment as a handler answers it. */
 function deployment(container: object = {}, spec: object = {}): Manifest {
   return {
@@ -35,12 +56,8 @@ function deployment(container: object = {}, spec: object = {}): Manifest {
           volumes: [{ name: "v", emptyDir: {} }],
           containers: [
             {
-              name: "c",
-              image: "i",
-              args: ["-m", "64"],
+              ...CONTAINER,
               ports: [{ containerPort: 80 }, { containerPort: 81, protocol: "UDP" }],
-              env: [{ name: "A", value: "1" }],
-              volumeMounts: [{ name: "v", mountPath: "/v" }],
               ...container,
             },
           ],
@@ -114,16 +131,9 @@ function observed(container: object = {}, spec: object = {}): object {
           volumes: [{ name: "v", emptyDir: {} }],
           containers: [
             {
-              name: "c",
-              image: "i",
+              ...CONTAINER,
               imagePullPolicy: "Always",
-              args: ["-m", "64"],
-              ports: [
-                { containerPort: 80, protocol: "TCP" },
-                { containerPort: 81, protocol: "UDP" },
-              ],
-              env: [{ name: "A", value: "1" }],
-              volumeMounts: [{ name: "v", mountPath: "/v" }],
+              ports: PORTS,
               ...container,
             },
           ],
@@ -147,26 +157,10 @@ describe("appliesNothing", () => {
     ["another entry of a list with keys", { env: [{ name: "B", value: "1" }] }],
     ["another value in such an entry", { env: [{ name: "A", value: "2" }] }],
     ["one entry less", { env: [] }],
-    [
-      "one entry more",
-      {
-        env: [
-          { name: "A", value: "1" },
-          { name: "B", value: "1" },
-        ],
-      },
-    ],
+    ["one entry more", { env: ["A", "B"].map((name) => ({ name, value: "1" })) }],
     ["a field less", { args: undefined }],
     ["a field more", { workingDir: "/" }],
-    [
-      "a key written that was a default",
-      {
-        ports: [
-          { containerPort: 80, protocol: "TCP" },
-          { containerPort: 81, protocol: "UDP" },
-        ],
-      },
-    ],
+    ["a key written that was a default", { ports: PORTS }],
     ["a key left to its default that was written", { ports: [{ containerPort: 80 }, { containerPort: 81 }] }],
     ["an empty map that was not", {}, { selector: {} }],
   ];
@@ -200,23 +194,13 @@ describe("appliesNothing", () => {
     };
     const [tcp, udp] = ports("a");
     const there = { ports: [{ ...tcp, protocol: "TCP" }, udp] };
-    const manifest = (name: string): Manifest => ({
-      apiVersion: "v1",
-      kind: "X",
-      metadata: { name: "x" },
-      ports: ports(name),
-    });
+    const manifest = (name: string) => manifestOf({ ports: ports(name) });
     assert.equal(appliesNothing(manifest("a"), there, fields), true);
     assert.equal(appliesNothing(manifest("b"), there, fields), false);
   });
 
   it("says no to another order of a list with keys, such as init containers, wherever the entries of others are", () => {
-    const manifest = (...names: string[]): Manifest => ({
-      apiVersion: "v1",
-      kind: "X",
-      metadata: { name: "x" },
-      list: names.map((name) => ({ name })),
-    });
+    const manifest = (...names: string[]) => manifestOf({ list: names.map((name) => ({ name })) });
     const entry = { ".": {}, "f:name": {} };
     const fields = { "f:list": { 'k:{"name":"a"}': entry, 'k:{"name":"b"}': entry } };
     const there = { list: [{ name: "theirs" }, { name: "b" }, { name: "others" }, { name: "a" }] };
@@ -246,13 +230,7 @@ describe("appliesNothing", () => {
       "f:set": Object.fromEntries(names.map((name) => [`v:"${name}"`, {}])),
     };
     const list = names.map((name) => ({ name, value: name }));
-    const manifest: Manifest = {
-      apiVersion: "v1",
-      kind: "X",
-      metadata: { name: "x" },
-      list,
-      set: names.toReversed(),
-    };
+    const manifest = manifestOf({ list, set: names.toReversed() });
     // It takes some tens of milliseconds, and took seconds when each entry was looked for in all of the list.
     withinCpuTime(2_000, () => {
       assert.equal(appliesNothing(manifest, { list, set: names }, fields), true);
@@ -279,12 +257,6 @@ describe("appliesNothing", () => {
     const content = fc.dictionary(fc.constantFrom("spec", "data", "rules"), value, {
       minKeys: 1,
       maxKeys: 3,
-    });
-    const manifestOf = (body: object): Manifest => ({
-      ...body,
-      apiVersion: "v1",
-      kind: "X",
-      metadata: { name: "x" },
     });
 
     it("nothing differs: the manifest is the one that was applied", () => {

@@ -64,18 +64,6 @@ describe("a handler that promises to be pure", () => {
     assert.deepEqual(await look(), neither);
   });
 
-  it("is not asked in a routine look at what has not changed", async () => {
-    await made();
-    assert.deepEqual(await look(), neither);
-    assert.deepEqual(await look(), neither);
-  });
-
-  it("is not asked by the next process of the same program", async () => {
-    await made();
-    newProcess([]);
-    assert.deepEqual(await look(), neither);
-  });
-
   it("is asked by another program, which writes nothing and marks the Lease then", async () => {
     await made();
     newProcess(undefined);

@@ -105,10 +105,14 @@ describe("Replay", () => {
   });
 
   const patches = (): ApiCall[] => api.calls.filter(({ method }) => method === "PATCH");
+  /** Starts, and waits for so many answers. */
+  async function answered(count = 1): Promise<void> {
+    replay.start();
+    await eventually(() => assert.ok(patches().length >= count, "answered"));
+  }
 
   it("answers a task once, into the version of its set that it has seen last", async () => {
-    replay.start();
-    await eventually(() => assert.ok(patches().length > 0, "answered"));
+    await answered();
     const [patch] = patches();
     assert.equal(patch?.path, `${SETS}/submitted/status`);
     const body = patch?.body as {
@@ -181,8 +185,7 @@ describe("Replay", () => {
     parameters = [{ name: "object", value: "{}" }];
     const errors = [new NotLeadingError(), new ReconcileFailure("HandlerError", "no plan")];
     tried = () => Promise.reject(errors.shift());
-    replay.start();
-    await eventually(() => assert.ok(patches().length > 0, "answered"));
+    await answered();
     assert.deepStrictEqual([errors, notices], [[], []]);
     assert.match(JSON.stringify(patches()[0]?.body), /"phase":"Failed","message":"HandlerError: no plan"/);
   });
@@ -193,15 +196,13 @@ describe("Replay", () => {
       result: "failed",
       failure: new ReconcileFailure("HandlerError", "no plan"),
     });
-    replay.start();
-    await eventually(() => assert.ok(patches().length > 0, "answered"));
+    await answered();
     assert.match(JSON.stringify(patches()[0]?.body), /"phase":"Failed","message":"HandlerError: no plan"/);
   });
 
   it("answers that the runner may not read the object", async () => {
     parameters.push({ name: "uid", value: "demo-uid" });
-    replay.start();
-    await eventually(() => assert.ok(patches().length > 0, "answered"));
+    await answered();
     assert.match(JSON.stringify(patches()[0]?.body), /"phase":"Failed","message":".*403/);
     assert.deepEqual(asked, []);
   });
