@@ -52,7 +52,7 @@ describe("EventWriter", () => {
     writer.write(client, object, { type: "Warning", reason: "HandlerError", note, ...more });
 
   it("gives an Event a name that Kubernetes takes, whatever its object is called", async () => {
-    const named = (name: string) => ({ ...widget(), metadata: { ...widget().metadata, name } });
+    const named = (name: string) => ({ ...widget(), metadata: { ...widget().metadata, name, uid: name } });
     const names = [
       "system:a",
       ":x",

@@ -128,14 +128,14 @@ describe("the values of Secrets in a trial of a handler", () => {
   /** What whoever submitted the trial sees of it, as one text. */
   async function seen(
     answer: object,
-    options: { readonly log?: string; readonly used?: object; readonly hidden?: string[] } = {},
+    options: { readonly log?: string; readonly used?: object; readonly hidden?: readonly string[] } = {},
   ) {
     const { log = "", used, hidden = [] } = options;
     const uses = {
       login: { apiVersion: "v1", kind: "Secret", plural: "secrets", name: '"credentials"' },
     };
     const pool = {
-      hidden: () => hidden,
+      hidden: () => [...hidden],
       ask: async () => ({ answer: answer as Record<string, unknown>, length: 0, log }),
     };
     const trial = { operator: operator({ children: CHILDREN, uses }), childResources: RESOURCES, pool };
@@ -162,18 +162,18 @@ describe("the values of Secrets in a trial of a handler", () => {
       assert.ok(shown.includes(kept), shown);
   });
 
-  it("are not in the answer if they were given as an example of what the object uses", async () => {
-    const used = { login: { data: { password: ENCODED } } };
-    const shown = await seen({ children: [], status: { login: VALUE } }, { used });
-    assert.match(shown, /"phase":"Succeeded"/);
-    assert.ok(!shown.includes(VALUE), shown);
-  });
-
-  it("are not in the answer if the handler has them by secretEnv", async () => {
-    const shown = await seen({ children: [], status: { login: VALUE } }, { hidden: [ENCODED], log: VALUE });
-    assert.match(shown, /"phase":"Succeeded"/);
-    assert.ok(!shown.includes(VALUE), shown);
-  });
+  for (const [how, options] of [
+    [
+      "they were given as an example of what the object uses",
+      { used: { login: { data: { password: ENCODED } } } },
+    ],
+    ["the handler has them by secretEnv", { hidden: [ENCODED], log: VALUE }],
+  ] as const)
+    it(`are not in the answer if ${how}`, async () => {
+      const shown = await seen({ children: [], status: { login: VALUE } }, options);
+      assert.match(shown, /"phase":"Succeeded"/);
+      assert.ok(!shown.includes(VALUE), shown);
+    });
 
   it("are not in its failure", async () => {
     const children = [secret({ stringData: { password: VALUE } })];

@@ -18,6 +18,12 @@ function secret(...values: (string | Buffer)[]): KubernetesObject {
   const metadata = { name: "s", uid: `uid-${++uids}`, resourceVersion: "1" };
   return { apiVersion: "v1", kind: "Secret", metadata, data };
 }
+/** A scrubber that was given a Secret with these values. */
+function knowing(...values: Parameters<typeof secret>): Scrubber {
+  const scrubber = new Scrubber();
+  scrubber.learn([secret(...values)]);
+  return scrubber;
+}
 function outcomeOf(log: string, id = "run"): Outcome {
   return {
     report: { id, log, changes: [], name: "a" },
@@ -32,8 +38,7 @@ describe("Scrubber", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 6 }), fc.string(), fc.string(), (value, before, after) => {
         fc.pre(value.trim().length >= 6);
-        const scrubber = new Scrubber();
-        scrubber.learn([secret(value)]);
+        const scrubber = knowing(value);
         // A value may overlap with what stands next to it.
         const text = scrubber.text(`${before} ${value} ${after} ${base64(value)}`);
         assert.ok(!text.includes(value) && !text.includes(base64(value)), text);
@@ -50,16 +55,14 @@ describe("Scrubber", () => {
   });
 
   it("masks the longest of several values, a value without its line end, and one in JSON", () => {
-    const scrubber = new Scrubber();
-    scrubber.learn([secret("password", "password-of-admin", "with-newline\n", "two\nlines")]);
+    const scrubber = knowing("password", "password-of-admin", "with-newline\n", "two\nlines");
     assert.equal(scrubber.text("a password-of-admin, a password"), "a ***, a ***");
     assert.equal(scrubber.text("<with-newline>"), "<***>");
     assert.equal(scrubber.text(JSON.stringify({ key: "two\nlines" })), '{"key":"***"}');
   });
 
   it("masks a line of a value in JSON too", () => {
-    const scrubber = new Scrubber();
-    scrubber.learn([secret('user=admin\npassword is "correct horse" now\n')]);
+    const scrubber = knowing('user=admin\npassword is "correct horse" now\n');
     assert.equal(
       scrubber.text(JSON.stringify({ line: 'password is "correct horse" now' })),
       '{"line":"***"}',
@@ -70,8 +73,7 @@ describe("Scrubber", () => {
     const blanks = " \n".repeat(40_000);
     for (const value of [`x${blanks}x`, `${blanks}long-password${blanks}`])
       withinCpuTime(5_000, () => {
-        const scrubber = new Scrubber();
-        scrubber.learn([secret(value)]);
+        const scrubber = knowing(value);
         if (!value.startsWith("x")) assert.equal(scrubber.text("long-password"), "***");
       });
   });
@@ -92,8 +94,7 @@ describe("Scrubber", () => {
 
   it("masks each line of a value that is encoded by itself, and nothing around it", () => {
     const lines = ["first-line-0123456789", "second-line-98765432"] as const;
-    const scrubber = new Scrubber();
-    scrubber.learn([secret(lines.join("\n"), `${lines[0]}\n`)]);
+    const scrubber = knowing(lines.join("\n"), `${lines[0]}\n`);
     for (const [name, form] of Object.entries(FORMS)) {
       const shown = scrubber.text(`<${form(lines[0])}> and <${form(lines[1])}>`);
       const said = [...readingsOf(bytesOfText(shown))].map(({ bytes }) => bytes).join("\n");
@@ -185,8 +186,7 @@ describe("Scrubber", () => {
   });
 
   it("withholds a text that is nearly a long value at each place, and no other", () => {
-    const scrubber = new Scrubber();
-    scrubber.learn([secret(`${"a".repeat(120_000)}b`)]);
+    const scrubber = knowing(`${"a".repeat(120_000)}b`);
     const text = `${"a".repeat(60_000)}x and ${"a".repeat(20_000)}`;
     // It took nine seconds, and minutes for a text of half a MB.
     const shown = withinCpuTime(1_000, () => scrubber.inside({ first: text, more: [text, "fine"] }));
@@ -194,8 +194,7 @@ describe("Scrubber", () => {
   });
 
   it("is quick with a text that may be read in many ways, and does not know what it says beyond a bound", () => {
-    const scrubber = new Scrubber();
-    scrubber.learn([secret("a-long-password")]);
+    const scrubber = knowing("a-long-password");
     const mixed = `'\\''""''&amp;%41\\u0041'"'"'+dXNlcjp1c2Vy%25%2525\\\\`;
     for (const part of [mixed, "\\", "%25", "'", "\\u00", "dXNl", "&#38;"])
       withinCpuTime(1_000, () => scrubber.text(part.repeat(16_000 / part.length)));
