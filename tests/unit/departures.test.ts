@@ -5,7 +5,6 @@ import { ApiError } from "../../runtime/kubernetes/errors";
 import type { ChildStore } from "../../runtime/observe/childStore";
 import { ownedManifest } from "../../runtime/observe/marks";
 import { clearUpAfterGone } from "../../runtime/reconcile/departures";
-import { Reconciler } from "../../runtime/reconcile/reconciler";
 import type { OthersObjects } from "../../runtime/reconcile/run";
 import { MemoryObjects } from "../../runtime/remember/memoryObjects";
 import type { ChildChange } from "../../runtime/write/childWriter";
@@ -13,12 +12,23 @@ import { Outages } from "../../runtime/write/outages";
 import { Sweep } from "../../runtime/write/sweep";
 import { clearingUp } from "./support/clearingUp";
 import { childrenIn } from "./support/fakeChildren";
-import { FakeCluster } from "./support/fakeCluster";
-import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, WIDGETS, widget } from "./support/objects";
+import type { FakeCluster } from "./support/fakeCluster";
+import {
+  CONFIG_MAPS,
+  entryOf,
+  IDENTITY,
+  MANAGER,
+  namespace,
+  operator,
+  WIDGETS,
+  widget,
+} from "./support/objects";
+import { ReconcileWorld, reading } from "./support/reconcileWorld";
 
 const NAME = { namespace: "shop", name: "widget" };
 
 describe("objects that are no longer watched", () => {
+  let world: ReconcileWorld;
   let cluster: FakeCluster;
   let store: ChildStore;
   let memories: MemoryObjects;
@@ -29,7 +39,8 @@ describe("objects that are no longer watched", () => {
   let changes: ChildChange[];
 
   beforeEach(async () => {
-    cluster = new FakeCluster();
+    world = new ReconcileWorld();
+    ({ cluster } = world);
     [watched, removed, assertSeen] = [[], [], () => {}];
     changes = [];
     memories = new MemoryObjects({
@@ -69,29 +80,14 @@ describe("objects that are no longer watched", () => {
 
   /** Reconciles what has the name. @param object undefined: no watched object has it */
   async function report(object?: KubernetesObject, outages?: Outages) {
-    const { others, writer, context } = parts();
-    const reconciler = new Reconciler({
-      operator: operator(),
-      resource: WIDGETS,
-      childResources: [CONFIG_MAPS],
-      pool: { hidden: () => [], ask: async () => ({ answer: { children: [] }, length: 0, log: "" }) },
-      objects: {
-        readToReconcile: async () => object,
-        learn: () => {},
-        invalidate: () => {},
-        isGoing: () => false,
-        isShown: () => false,
-      },
-      children: store,
-      writer,
-      memories,
-      others,
-      used: async () => ({ used: {}, warnings: [], secrets: [] }),
-      whyNot: () => undefined,
-      whyUnknown: () => undefined,
+    const { others, writer } = parts();
+    const objects = reading(async () => object);
+    world.answer = { children: [] };
+    const { report } = await world.reconcile({
+      ...{ childResources: [CONFIG_MAPS], objects, children: store, writer, memories, others },
       ...(outages && { outages }),
     });
-    return (await reconciler.reconcile(NAME, 1, context)).report;
+    return report;
   }
 
   /** Puts a child of an object there. */
@@ -137,8 +133,7 @@ describe("objects that are no longer watched", () => {
 
   it("keep their memory while the runner may not list children of a declared kind, and say how to grant that right", async () => {
     child("near");
-    const metadata = { name: "shop", uid: "shop-uid", resourceVersion: "1" };
-    cluster.put({ apiVersion: "v1", kind: "Namespace", metadata });
+    cluster.put(namespace("shop"));
     await memories.write(cluster.client(), { ...NAME, uid: "widget-uid" }, { memory: { kinds: [] } });
     cluster.readRefusals.set("list ConfigMap in shop", new ApiError(403, { message: "forbidden" }, "GET"));
     await assert.rejects(clearUp(undefined, true), /in namespace shop, .*The namespace was probably deleted/);
@@ -146,14 +141,10 @@ describe("objects that are no longer watched", () => {
   });
 
   describe("keep everything while they may only be out of sight, and were not seen to go:", () => {
-    const namespace = (metadata: object = {}): KubernetesObject => ({
-      ...{ apiVersion: "v1", kind: "Namespace" },
-      metadata: { name: "shop", uid: "shop-uid", resourceVersion: "1", ...metadata },
-    });
     const unseen: Readonly<Record<string, () => unknown>> = {
-      "their namespace exists": () => cluster.put(namespace()),
+      "their namespace exists": () => cluster.put(namespace("shop")),
       "their namespace is being deleted": () =>
-        cluster.put(namespace({ deletionTimestamp: "2026-01-01T00:00:00Z" })),
+        cluster.put(namespace("shop", { deletionTimestamp: "2026-01-01T00:00:00Z" })),
       "the runner may not read their namespace": () =>
         cluster.readRefusals.set("get Namespace", new ApiError(403, {}, "GET")),
     };

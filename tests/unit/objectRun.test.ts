@@ -18,6 +18,14 @@ import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, configMap, IDENTITY, operator, WIDGETS, widget } from "./support/objects";
 
 const NAME = { namespace: "shop", name: "widget" };
+/** What every run has, but for the handler. */
+const PARTS = {
+  resource: WIDGETS,
+  kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
+  fence: { assert: () => {}, problem: undefined },
+  workflow: "run",
+  program: undefined,
+};
 
 describe("the run of an object in a pod of its own", () => {
   let cluster: FakeCluster;
@@ -38,8 +46,7 @@ describe("the run of an object in a pod of its own", () => {
   async function finish(more: Partial<ObjectRunOptions> = {}) {
     const options = { operator: operator(), client: cluster.client(), namespace: "argosy", instance: "pod" };
     const parts = {
-      resource: WIDGETS,
-      kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
+      ...PARTS,
       pool: {
         hidden: () => [],
         ask: async () => {
@@ -47,9 +54,6 @@ describe("the run of an object in a pod of its own", () => {
           return { answer: error ? { error } : { children: [configMap()], ...wishes }, length: 100, log: "" };
         },
       },
-      fence: { assert: () => {}, problem: undefined },
-      workflow: "run",
-      program: undefined,
     };
     const target = { kind: "object", name, uid: "widget-uid", due: undefined } as const;
     const onReport = (report: ReconcileReport) => void reports.push(report);
@@ -150,8 +154,7 @@ describe("an object in a run of its own", () => {
     new OneObject({
       withholds,
       operator: definition,
-      resource: WIDGETS,
-      kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
+      ...PARTS,
       client: cluster.client(),
       pool: {
         hidden: () => [],
@@ -160,12 +163,9 @@ describe("an object in a run of its own", () => {
           return { answer: { children: answer }, length: 100, log: "" };
         },
       },
-      fence: { assert: () => {}, problem: undefined },
       name: NAME,
       namespace: "argosy",
       instance: "pod",
-      workflow: "run",
-      program: undefined,
       isBeyondRun: () => false,
     });
 

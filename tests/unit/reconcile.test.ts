@@ -19,7 +19,7 @@ import {
   operator,
   widget,
 } from "./support/objects";
-import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
+import { DELETED, FINALIZER, finalizing, ReconcileWorld, reading } from "./support/reconcileWorld";
 
 describe("Reconciler", () => {
   let world: ReconcileWorld;
@@ -497,13 +497,7 @@ describe("Reconciler", () => {
     const day = 24 * 3600;
     const object = () => world.cluster.find("Widget", { namespace: "shop", name: "made-1" });
     const lasting = {
-      objects: {
-        readToReconcile: async () => object(),
-        learn: () => {},
-        invalidate: () => {},
-        isGoing: () => false,
-        isShown: () => false,
-      },
+      objects: reading(async () => object()),
       operator: { ...operator(), eventTtls: { made: day } },
       machineNow: () => Date.parse("2126-01-01T00:00:00Z"),
     };

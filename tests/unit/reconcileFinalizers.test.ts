@@ -6,7 +6,7 @@ import { CustomResources } from "../../runtime/observe/customResources";
 import { StillListingError } from "../../runtime/observe/kindWatch";
 import type { RememberedPlaces } from "../../runtime/observe/ownership";
 import { Finalizers } from "../../runtime/write/finalizers";
-import { configMap, operator, WIDGETS } from "./support/objects";
+import { configMap, namespace, operator, WIDGETS } from "./support/objects";
 import { DELETED, ELSEWHERE, FINALIZER, finalizing, ORDER, ReconcileWorld } from "./support/reconcileWorld";
 
 describe("Reconciler", () => {
@@ -76,11 +76,7 @@ describe("Reconciler", () => {
       const narrow = { operator: operator({ namespaces: ["shop"] }) };
       const argosy = { uid: "widget-uid", kinds: ["v1/ConfigMap"], namespaces: ["elsewhere"] };
       const gone = { deletionTimestamp: DELETED, finalizers: [ELSEWHERE] };
-      world.cluster.put({
-        apiVersion: "v1",
-        kind: "Namespace",
-        metadata: { name: "elsewhere", uid: "n", resourceVersion: "1" },
-      });
+      world.cluster.put(namespace("elsewhere"));
       world.given(gone, { status: { argosy } });
       const { report } = await world.reconcile(narrow);
       assert.equal(report.failure?.reason, "NamespaceNotGranted");

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject, ObjectMeta } from "../../runtime/base/objects";
+import type { ObjectMeta } from "../../runtime/base/objects";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { ReconcilerOptions } from "../../runtime/reconcile/run";
 import { Outages } from "../../runtime/write/outages";
 import { configMap } from "./support/objects";
-import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
+import { DELETED, FINALIZER, finalizing, ReconcileWorld, reading } from "./support/reconcileWorld";
 
 describe("Reconciler, of an object for which the API server does not answer every request", () => {
   let world: ReconcileWorld;
@@ -25,15 +25,6 @@ describe("Reconciler, of an object for which the API server does not answer ever
     for (now of times) all.push((await world.reconcile({ outages, ...more })).report);
     return all;
   }
-
-  /** The objects, of which one is read so. */
-  const reading = (readToReconcile: () => Promise<KubernetesObject | undefined>, isShown: boolean) => ({
-    readToReconcile,
-    learn: () => {},
-    invalidate: () => {},
-    isGoing: () => false,
-    isShown: () => isShown,
-  });
 
   for (const [what, step, metadata] of [
     ["its status", "status", {}],
@@ -99,7 +90,7 @@ describe("Reconciler, of an object for which the API server does not answer ever
     const objects = reading(async () => {
       if (now === 1_000) throw cut;
       return world.object();
-    }, false);
+    });
     world.given();
     world.cluster.refusals.set("status", cut);
     assert.deepEqual(

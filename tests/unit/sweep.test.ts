@@ -13,7 +13,7 @@ import { namespacesLeft, unlessTheyMayStay } from "../../runtime/write/refusals"
 import { Sweep } from "../../runtime/write/sweep";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
-import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, widget } from "./support/objects";
+import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, namespace, operator, widget } from "./support/objects";
 
 const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
 const GADGETS: Resource = {
@@ -171,8 +171,7 @@ describe("Sweep", () => {
     });
 
     it("says what is left, and the remedy, if the runner may not list or delete the kind any more", async () => {
-      const metadata = { name: "shop", uid: "n", resourceVersion: "1" };
-      cluster.put({ apiVersion: "v1", kind: "Namespace", metadata });
+      cluster.put(namespace("shop"));
       for (const refusals of [cluster.readRefusals, cluster.refusals]) {
         applied("ours", { kind: "Secret" });
         refusals.set("list Secret", FORBIDDEN).set("delete Secret ours", FORBIDDEN);
@@ -189,20 +188,14 @@ describe("Sweep", () => {
         applied("ours", { kind: "Secret" });
         cluster.readRefusals.set("list Secret in shop", FORBIDDEN);
       });
-      const shop = (metadata: Partial<KubernetesObject["metadata"]> = {}) =>
-        cluster.put({
-          apiVersion: "v1",
-          kind: "Namespace",
-          metadata: { name: "shop", uid: "n", resourceVersion: "1", ...metadata },
-        });
 
       it("says what is left in the object's own namespace too", async () => {
-        shop();
+        cluster.put(namespace("shop"));
         await assertSecretsLeft(/kind Secret \(v1\) in namespace shop,.*retired: true/);
       });
 
       it("goes on if that namespace is being deleted, or is gone", async () => {
-        shop({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+        cluster.put(namespace("shop", { deletionTimestamp: "2026-01-01T00:00:00Z" }));
         assert.deepEqual([await run(), left.size], [[], 0]);
         cluster.remove("Namespace", { name: "shop" });
         assert.deepEqual([await run(), left.size], [[], 0]);
@@ -292,8 +285,7 @@ describe("Sweep", () => {
       applied("far", { namespace: "elsewhere" });
       applied("farther", { namespace: "elsewhere" });
       cluster.refusals.set("delete ConfigMap far", DELETION_FORBIDDEN);
-      const metadata = { name: "elsewhere", uid: "n", resourceVersion: "1" };
-      cluster.put({ apiVersion: "v1", kind: "Namespace", metadata });
+      cluster.put(namespace("elsewhere"));
       const left = await sweep.deleteElsewhere(cluster.client(), owner(), memoryOf(owner()), []);
       assert.match(left?.message ?? "", /children of kind ConfigMap \(v1\), which .* may not list or delete/);
       assert.deepEqual(there(), ["far"]);
@@ -315,12 +307,8 @@ describe("Sweep", () => {
     });
 
     describe("where rights are granted namespace by namespace", () => {
-      const namespaceOf = (metadata: Partial<KubernetesObject["metadata"]>) =>
-        cluster.put({
-          apiVersion: "v1",
-          kind: "Namespace",
-          metadata: { name: "elsewhere", uid: "n", resourceVersion: "1", ...metadata },
-        });
+      const namespaceOf = (metadata: Parameters<typeof namespace>[1]) =>
+        cluster.put(namespace("elsewhere", metadata));
       beforeEach(() => {
         sweep = sweepOf({ namespaces: ["shop", "elsewhere"] });
         applied("far", { namespace: "elsewhere" });

@@ -83,6 +83,15 @@ export function observed(
   };
 }
 
+/** A namespace as the API server gives it. */
+export function namespace(name: string, metadata: Partial<ObjectMeta> = {}): KubernetesObject {
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name, uid: `${name}-uid`, resourceVersion: "1", ...metadata },
+  };
+}
+
 /** The entry of an apply of a manifest: its fields, in which lists are owned as a whole but for owner references. */
 export function entryOf(manifest: Manifest, manager: string): ManagedFieldsEntry & { fieldsV1: JsonObject } {
   const { apiVersion: _a, kind: _k, metadata, ...content } = manifest;

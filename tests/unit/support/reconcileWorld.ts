@@ -37,6 +37,20 @@ export const DELETED = "2026-01-01T00:00:00Z";
 /** Options with an operator that finalizes. */
 export const finalizing = { operator: operator({ finalize: true }) };
 
+/** Custom resources of which each is read so. @param isShown whether their watch shows them */
+export function reading(
+  readToReconcile: ReconcilerOptions["objects"]["readToReconcile"],
+  isShown = false,
+): ReconcilerOptions["objects"] {
+  return {
+    readToReconcile,
+    learn: () => {},
+    invalidate: () => {},
+    isGoing: () => false,
+    isShown: () => isShown,
+  };
+}
+
 /** One object, its handler and a cluster of its own, for {@link Reconciler}. */
 export class ReconcileWorld {
   readonly cluster = new FakeCluster();
