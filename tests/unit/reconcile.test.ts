@@ -61,37 +61,33 @@ describe("Reconciler", () => {
     assert.equal(world.reconciling.masked("late: <correct-horse>"), "late: <***>");
   });
 
-  for (const event of ["reconcile", "finalize"] as const) {
-    it(`does not ask the handler to ${event} if the term has ended while the used objects were read`, async () => {
-      world.given(event === "finalize" ? { deletionTimestamp: DELETED, finalizers: [FINALIZER] } : {});
-      const used = async () => {
-        world.isLeading = false;
-        return { used: {}, warnings: [], secrets: [] };
-      };
-      const options = event === "finalize" ? finalizing : {};
-      const { report } = await world.reconcile({ ...options, used });
-      assert.deepEqual([world.questions, report.skipped], [[], "not the leader"]);
-    });
-  }
-
-  it("does not ask the handler about an object that has gone while the used objects were read", async () => {
-    world.given();
-    const used = async () => {
-      world.isGoing = true;
-      return { used: {}, warnings: [], secrets: [] };
-    };
-    const { report } = await world.reconcile({ used });
-    assert.deepEqual([world.questions, report.skipped], [[], "gone"]);
-  });
-
-  it("does not ask the handler about an object that has gone while the question waited for a process", async () => {
-    world.given();
-    world.whileWaiting = () => {
-      world.isGoing = true;
-    };
-    const { report } = await world.reconcile();
-    assert.deepEqual([world.questions, report.skipped], [[], "gone"]);
-  });
+  const term = {
+    what: "the term has ended",
+    skipped: "not the leader",
+    end: () => (world.isLeading = false),
+  };
+  const gone = { what: "the object has gone", skipped: "gone", end: () => (world.isGoing = true) };
+  for (const [event, { what, skipped, end }] of [
+    ["reconcile", term],
+    ["finalize", term],
+    ["reconcile", gone],
+  ] as const)
+    for (const when of ["used objects are read", "question waits", "handler is asked"] as const)
+      it(`does nothing more to ${event} if ${what} while the ${when}`, async () => {
+        world.given(event === "finalize" ? { deletionTimestamp: DELETED, finalizers: [FINALIZER] } : {});
+        if (event === "finalize") world.answer = { finalized: true };
+        if (when === "question waits") world.whileWaiting = end;
+        if (when === "handler is asked") world.whileAsking = end;
+        const used = async () => {
+          if (when === "used objects are read") end();
+          return { used: {}, warnings: [], secrets: [] };
+        };
+        const outcome = await world.reconcile({ ...(event === "finalize" && finalizing), used });
+        assert.deepEqual(world.cluster.steps, when === "handler is asked" ? [`ask ${event}`] : []);
+        const { report, verdict, again } = outcome;
+        assert.deepEqual([report.skipped, verdict, again], [skipped, undefined, { kind: "done" }]);
+        if (skipped === "gone") assert.equal(world.invalidated, 1);
+      });
 
   it("asks the handler, then writes the children, then the status with the verdict", async () => {
     world.given();
@@ -348,27 +344,6 @@ describe("Reconciler", () => {
     world.cluster.refusals.set("apply ConfigMap bad", new ApiError(422, {}, "PATCH"));
     await world.reconcile();
     assert.ok(world.cluster.find("ConfigMap", { namespace: "shop", name: "settings" }));
-  });
-
-  it("writes nothing for an object that goes while the handler is asked", async () => {
-    world.given();
-    world.whileAsking = () => {
-      world.isGoing = true;
-    };
-    const { report, verdict, again } = await world.reconcile();
-    assert.deepEqual(world.cluster.steps, ["ask reconcile"]);
-    assert.deepEqual([report.skipped, verdict, again], ["gone", undefined, { kind: "done" }]);
-    assert.equal(world.invalidated, 1);
-  });
-
-  it("writes nothing after the end of the term", async () => {
-    world.given();
-    world.whileAsking = () => {
-      world.isLeading = false;
-    };
-    const { report, verdict } = await world.reconcile();
-    assert.deepEqual(world.cluster.steps, ["ask reconcile"]);
-    assert.deepEqual([report.skipped, verdict], ["not the leader", undefined]);
   });
 
   it("says nothing of an API server that is away, and tries again", async () => {
