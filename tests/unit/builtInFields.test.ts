@@ -18,63 +18,35 @@ const service = (port: object) => object("v1", "Service", { spec: { ports: [port
 const there = ".spec.template.spec.containers[0]";
 
 describe("flawsOfFields", () => {
-  const wrong: readonly [string, Manifest, string][] = [
+  const wrong: readonly [Manifest, string][] = [
     [
-      "an unknown field",
       container({ containerPrt: 8080 }),
       `${there}.containerPrt: Kubernetes ${KNOWN_RELEASE} has no such field. If your cluster is newer, let argosy test --server decide.`,
     ],
     [
-      "a misspelt field",
       container({ imagePullpolicy: "Always" }),
       `${there}.imagePullpolicy: Kubernetes ${KNOWN_RELEASE} has no such field. Did you mean imagePullPolicy?`,
     ],
+    [service({ port: "80a" }), '.spec.ports[0].port: expected an integer, got "80a"'],
+    [service({ port: 1.5 }), ".spec.ports[0].port: expected an integer, got 1.5"],
+    [container({ env: [{ name: "A", value: 5 }] }), `${there}.env[0].value: expected a text, got 5`],
+    [container({ tty: "true" }), `${there}.tty: expected true or false, got "true"`],
+    [container({ args: { a: 1 } }), `${there}.args: expected a list, got {"a":1}`],
+    [container({ resources: [] }), `${there}.resources: expected a map, got []`],
     [
-      "a text in place of a number",
-      service({ port: "80a" }),
-      '.spec.ports[0].port: expected an integer, got "80a"',
-    ],
-    ["a fraction", service({ port: 1.5 }), ".spec.ports[0].port: expected an integer, got 1.5"],
-    [
-      "a number in place of a text",
-      container({ env: [{ name: "A", value: 5 }] }),
-      `${there}.env[0].value: expected a text, got 5`,
-    ],
-    [
-      "a text in place of true",
-      container({ tty: "true" }),
-      `${there}.tty: expected true or false, got "true"`,
-    ],
-    [
-      "a map in place of a list",
-      container({ args: { a: 1 } }),
-      `${there}.args: expected a list, got {"a":1}`,
-    ],
-    ["a list in place of a map", container({ resources: [] }), `${there}.resources: expected a map, got []`],
-    [
-      "a label that is a number",
       object("v1", "ConfigMap", { metadata: { name: "a", labels: { "a.b/c": 1 } } }),
       '.metadata.labels["a.b/c"]: expected a text, got 1',
     ],
+    [object("v1", "ConfigMap", { data: { a: true } }), ".data.a: expected a text, got true"],
+    [object("v1", "Secret", { stringData: { a: 5 } }), ".stringData.a: expected a text"],
+    [object("v1", "Secret", { data: { a: "YQ" } }), ".data.a: expected base64"],
     [
-      "data of a ConfigMap that is no text",
-      object("v1", "ConfigMap", { data: { a: true } }),
-      ".data.a: expected a text, got true",
-    ],
-    [
-      "what is secret, without the value",
-      object("v1", "Secret", { stringData: { a: 5 } }),
-      ".stringData.a: expected a text",
-    ],
-    ["what is no base64", object("v1", "Secret", { data: { a: "YQ" } }), ".data.a: expected base64"],
-    [
-      "a field of the other kind Event",
       object("v1", "Event", { regarding: {}, involvedObject: {} }),
       `.regarding: Kubernetes ${KNOWN_RELEASE} has no such field. If your cluster is newer, let argosy test --server decide.`,
     ],
   ];
-  for (const [what, manifest, flaw] of wrong)
-    it(`finds ${what}`, async () => assert.deepEqual(await flawsOfFields(manifest), [flaw]));
+  for (const [manifest, flaw] of wrong)
+    it(`finds ${flaw}`, async () => assert.deepEqual(await flawsOfFields(manifest), [flaw]));
 
   const right: readonly [string, Manifest][] = [
     ["null for what is left out", container({ args: null })],

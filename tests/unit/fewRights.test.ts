@@ -118,88 +118,42 @@ describe("an account with rights in few namespaces", function () {
   const ONLY = /because this kubeconfig may list workflows only in the namespace argosy\./;
   const NEITHER =
     /not known, because this kubeconfig may list configmaps neither in all namespaces nor in argosy\./;
-  for (const [who, answer, code, args, says] of [
+  for (const [answer, code, args, says] of [
+    [both, 0, ["runs", "shop"], [/shop-widget-3-abc {2}shop\/widget/, ONLY]],
+    [both, 0, ["runs", "widget/widget", "-n", "shop"], [/shop-widget-3-abc/, ONLY]],
+    [both, 0, ["replay", RUN, "--no-wait"], [/shop\/widget/]],
+    [both, 1, ["replay", "other"], [/Whether there is a run other .* is not known/, ONLY]],
+    [both, 3, ["explain", "widget/widget", "-n", "shop"], [/3 times: UsedSecretNotGiven: it has no label/]],
+    [own, 1, ["runs", "shop"], [/cannot list resource "workflows" .* in the namespace "argosy"/]],
+    [own, 1, ["logs", "widget/widget", "-n", "shop"], [NEITHER]],
+    [own, 1, ["logs", "shop"], [/Whether there is an operator shop/, NEITHER]],
     [
-      "sees the runs of the operators that it sees",
-      both,
-      0,
-      ["runs", "shop"],
-      [/shop-widget-3-abc {2}shop\/widget/, ONLY],
-    ],
-    [
-      "sees the runs of an object",
-      both,
-      0,
-      ["runs", "widget/widget", "-n", "shop"],
-      [/shop-widget-3-abc/, ONLY],
-    ],
-    ["finds a run by its name", both, 0, ["replay", RUN, "--no-wait"], [/shop\/widget/]],
-    [
-      "is told that another run may exist",
-      both,
-      1,
-      ["replay", "other"],
-      [/Whether there is a run other .* is not known/, ONLY],
-    ],
-    [
-      "sees the Events of an object",
-      both,
-      3,
-      ["explain", "widget/widget", "-n", "shop"],
-      [/3 times: UsedSecretNotGiven: it has no label/],
-    ],
-    [
-      "is told which right the runs need",
-      own,
-      1,
-      ["runs", "shop"],
-      [/cannot list resource "workflows" .* in the namespace "argosy"/],
-    ],
-    ["is told that an operator may exist", own, 1, ["logs", "widget/widget", "-n", "shop"], [NEITHER]],
-    [
-      "is told the same of an operator's name",
-      own,
-      1,
-      ["logs", "shop"],
-      [/Whether there is an operator shop/, NEITHER],
-    ],
-    [
-      "is told so also where no operator is seen of a kind",
       both,
       1,
       ["logs", "configmap/plain", "-n", "shop"],
       [/may list configmaps only in the namespace argosy\./],
     ],
     [
-      "is told so of an operator of another name",
       both,
       1,
       ["logs", "other"],
       [/Whether there is an operator other .* only in the namespace argosy\. Known operators: shop\./],
     ],
+    [own, 0, ["pause", "widget/widget", "-n", "shop"], [NEITHER, /If none is, only argosy dev/]],
     [
-      "is told so when it pauses an object",
-      own,
-      0,
-      ["pause", "widget/widget", "-n", "shop"],
-      [NEITHER, /If none is, only argosy dev/],
-    ],
-    [
-      "is told so of an object that was never handled",
       own,
       3,
       ["explain", "widget/widget", "-n", "shop"],
       [/It was never handled: /, NEITHER, /Ask for the right to list configmaps in all namespaces\./],
     ],
     [
-      "is not told to remove a finalizer",
       own,
       3,
       ["explain", "widget/going", "-n", "shop"],
       [/the operator argosy\.shop must release it, and whether it is installed is not known/],
     ],
   ] as const) {
-    it(`${who}: argosy ${args.join(" ")}`, async () => {
+    it(`${code === 0 ? "is shown" : "is told"} what it may see, by argosy ${args.join(" ")}`, async () => {
       api.answer = answer;
       const { result, stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
       const text = `${stdout}${stderr}`;

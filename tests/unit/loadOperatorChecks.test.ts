@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { widgetDefinition } from "./operatorFolder";
+import { titleOf } from "./support/titles";
 import { command, granting, image, useWidgetFolder } from "./support/widgetFolder";
 
 describe("loadOperator", () => {
@@ -14,386 +15,213 @@ describe("loadOperator", () => {
     rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"], ...fields }],
   });
 
-  const refused: [string, object, RegExp][] = [
+  const refused: [object, RegExp][] = [
+    [{ crd: 3 }, /^crd must be a string, not the number 3: write it in quotes\. Give the path/],
+    [{ crd: "" }, /^crd is empty\. /],
+    [{ handler: [] }, /^handler must be a string or an object, not a list\. /],
+    [image("python"), /^handler.image is "python", without a tag or a digest\. Pin/],
+    [image("localhost:5000/python"), /without a tag or a digest/],
+    [image("python:latest"), /^handler.image is "python:latest", and .* Pin the image/],
+    [image("python :3"), /^handler.image is "python :3", which cannot be the name of an image/],
+    [image(":3"), /^handler.image is ":3", which cannot be the name of an image/],
+    [command(), /^handler.command is empty\. Give program and arguments/],
+    [{ handler: { image: "a:1", command: "x" } }, /must be a list, not the string "x"/],
     [
-      "a number for the CRD",
-      { crd: 3 },
-      /^crd must be a string, not the number 3: write it in quotes\. Give the path/,
-    ],
-    ["an empty path for the CRD", { crd: "" }, /^crd is empty\. /],
-    ["a list for the handler", { handler: [] }, /^handler must be a string or an object, not a list\. /],
-    ["an image without tag", image("python"), /^handler.image is "python", without a tag or a digest\. Pin/],
-    ["a port that is no tag", image("localhost:5000/python"), /without a tag or a digest/],
-    ["the tag latest", image("python:latest"), /^handler.image is "python:latest", and .* Pin the image/],
-    [
-      "an image with a space",
-      image("python :3"),
-      /^handler.image is "python :3", which cannot be the name of an image/,
-    ],
-    ["a tag without an image", image(":3"), /^handler.image is ":3", which cannot be the name of an image/],
-    ["an empty command", command(), /^handler.command is empty\. Give program and arguments/],
-    [
-      "a command that is a text",
-      { handler: { image: "a:1", command: "x" } },
-      /must be a list, not the string "x"/,
-    ],
-    [
-      "a number in a command",
       command("python3", 3),
       /^handler.command\[1\] must be a string, not the number 3: write it in quotes\. /,
     ],
+    [command("python3", "mian.py"), /^handler.command\[1\] "mian.py" is missing\. Create/],
+    [command("./run"), /^handler.command\[0\] ".\/run" is missing\. /],
     [
-      "a missing handler file",
-      command("python3", "mian.py"),
-      /^handler.command\[1\] "mian.py" is missing\. Create/,
-    ],
-    ["a missing program of the folder", command("./run"), /^handler.command\[0\] ".\/run" is missing\. /],
-    [
-      "a word like a hidden file",
       command("python3", "--domain", ".example.com"),
       /^handler.command\[2\] ".example.com" is missing\. .*with its option: --host=example\.com\.$/,
     ],
+    [command("python3", "../x.py"), /is outside of the operator's folder\. Put/],
+    [{ formerNames: "cache" }, /^formerNames must be a list, not the string/],
     [
-      "a file outside of the folder",
-      command("python3", "../x.py"),
-      /is outside of the operator's folder\. Put/,
-    ],
-    [
-      "former names that are no list",
-      { formerNames: "cache" },
-      /^formerNames must be a list, not the string/,
-    ],
-    [
-      "a former name in capitals",
       { formerNames: ["Cache"] },
       /^formerNames\[0\] is "Cache", which cannot be an operator's name\. Give a name/,
     ],
-    ["a former name of 41 characters", { formerNames: ["a".repeat(41)] }, /cannot be an operator.s name/],
-    ["a former name with two dots", { formerNames: ["a.b.c"] }, /cannot be an operator.s name/],
+    [{ formerNames: ["a".repeat(41)] }, /cannot be an operator.s name/],
+    [{ formerNames: ["a.b.c"] }, /cannot be an operator.s name/],
+    [{ formerNames: [`${"a".repeat(21)}.cache`] }, /cannot be an operator.s name/],
+    [{ formerNames: ["widget"] }, /^formerNames\[0\] is "widget", the operator's own name\. Leave it out\./],
     [
-      "a former name of an installation of 21 characters",
-      { formerNames: [`${"a".repeat(21)}.cache`] },
-      /cannot be an operator.s name/,
-    ],
-    [
-      "the own name as a former one",
-      { formerNames: ["widget"] },
-      /^formerNames\[0\] is "widget", the operator's own name\. Leave it out\./,
-    ],
-    [
-      "a former name given twice",
       { formerNames: ["cache", "argosy.cache"] },
       /^formerNames\[1\] is "argosy.cache", as is formerNames\[0\]\. Keep one of the two\./,
     ],
     [
-      "an update policy of a retired kind",
       child({ retired: true, update: "never" }),
       /^children\[0\]\.update is given for a retired kind, which is only deleted\. Leave it out\./,
     ],
-    ["a text for retired", child({ retired: "maybe" }), /^children\[0\]\.retired must be true or false/],
-    ["children that are no list", { children: {} }, /^children must be a list, not an object\. /],
+    [child({ retired: "maybe" }), /^children\[0\]\.retired must be true or false/],
+    [{ children: {} }, /^children must be a list, not an object\. /],
     [
-      "a kind in short without its version",
       { children: ["Deployment"] },
       /^children\[0\] is "Deployment", not a group, a version and a kind\. Write, for example, apps\/v1\/Dep/,
     ],
+    [{ children: ["apps / v1 / Deployment"] }, /^children\[0\] is "apps \/ v1 \/ Deployment", not a group/],
+    [{ children: [["v1"]] }, /^children\[0\] must be a string or an object, not a list/],
     [
-      "a kind in short with blanks",
-      { children: ["apps / v1 / Deployment"] },
-      /^children\[0\] is "apps \/ v1 \/ Deployment", not a group/,
-    ],
-    [
-      "a list for a child",
-      { children: [["v1"]] },
-      /^children\[0\] must be a string or an object, not a list/,
-    ],
-    [
-      "a kind twice, in short and in full",
       { children: ["v1/Service", { apiVersion: "v1", kind: "Service" }] },
       /^children\[1\] is the same kind as children\[0\]: Service\. Keep one/,
     ],
+    [{ children: ["v1/Deployment"] }, /^children\[0\].apiVersion is "v1", which has no Deployment\./],
+    [child({ apiVersion: "apps" }), /^children\[0\].apiVersion is "apps", not/],
+    [child({ kind: "deployment" }), /^children\[0\].kind is "deployment", not a kind\. /],
+    [child({ update: "replace" }), /is "replace", not one of "apply", "recreate", "never"/],
+    [child({ plural: "Data" }), /^children\[0\].plural is "Data", not the lower-case/],
     [
-      "a kind in short of a group that has it not",
-      { children: ["v1/Deployment"] },
-      /^children\[0\].apiVersion is "v1", which has no Deployment\./,
-    ],
-    [
-      "an apiVersion without version",
-      child({ apiVersion: "apps" }),
-      /^children\[0\].apiVersion is "apps", not/,
-    ],
-    [
-      "a kind in lower case",
-      child({ kind: "deployment" }),
-      /^children\[0\].kind is "deployment", not a kind\. /,
-    ],
-    [
-      "an unknown update policy",
-      child({ update: "replace" }),
-      /is "replace", not one of "apply", "recreate", "never"/,
-    ],
-    [
-      "a plural in capitals",
-      child({ plural: "Data" }),
-      /^children\[0\].plural is "Data", not the lower-case/,
-    ],
-    [
-      "a kind of Kubernetes' own in a group that has it not",
       child({ apiVersion: "v1" }),
       /^children\[0\].apiVersion is "v1", which has no Deployment\. In Kubernetes, this kind is in "apps\/…"\./,
     ],
     [
-      "a kind that is nearly one of Kubernetes' own",
       child({ kind: "Deploymnt" }),
       /^children\[0\].kind is "Deploymnt", which apps\/v1 does not have\. Did you mean Deployment\?/,
     ],
     [
-      "a kind in the wrong letters",
       child({ apiVersion: "v1", kind: "Configmap" }),
       /^children\[0\].kind is "Configmap", which v1 does not have\. Did you mean ConfigMap\?/,
     ],
     [
-      "a plural that is not the kind's",
       child({ plural: "deployment" }),
       /^children\[0\].plural is "deployment", and that of Deployment is "deployments"\. Leave it out/,
     ],
     [
-      "a kind twice, if in two versions",
       { children: [...widgetDefinition.children, { apiVersion: "apps/v1beta1", kind: "Deployment" }] },
       /^children\[1\] is the same kind as children\[0\]: Deployment\. Keep one/,
     ],
     [
-      "the operator's own kind as a child",
       { children: [{ apiVersion: "shop.example.com/v2", kind: "Widget" }] },
       /^children\[0\] is Widget, the operator's own kind\. Leave it out/,
     ],
     [
-      "a child of cluster scope with a list of namespaces",
       { children: [{ apiVersion: "v1", kind: "Namespace" }], namespaces: ["a"] },
       /^children\[0\] is Namespace, which is cluster-scoped\. Leave it out, or write namespaces: all/,
     ],
     [
-      "a name in capitals",
       { name: "Widget" },
       /^name is "Widget", not a DNS label of at most 40 characters that begins with a letter\. Use/,
     ],
-    ["a name with a dot", { name: "a.b" }, /^name is "a.b", not a DNS label/],
-    ["a name of 41 characters", { name: "a".repeat(41) }, /not a DNS label of at most 40 characters/],
-    ["a name that begins with a digit", { name: "3d" }, /^name is "3d", not a DNS label .* a letter\. Use/],
+    [{ name: "a.b" }, /^name is "a.b", not a DNS label/],
+    [{ name: "a".repeat(41) }, /not a DNS label of at most 40 characters/],
+    [{ name: "3d" }, /^name is "3d", not a DNS label .* a letter\. Use/],
     [
-      "record with a pod for each run",
       { execution: "pod", record: "changes" },
       /^record has no meaning with execution: pod: .*\. Leave it out\.$/,
     ],
     [
-      "a variable's value that Argo would change",
       { execution: "pod", env: { GREETING: "{{name}}" } },
       /^env\.GREETING has "\{\{", which Argo .*\. Put it into a file/,
     ],
     [
-      "a command that Argo would change",
       { execution: "pod", ...command("sh", "-c", "echo {{name}}") },
       /^handler\.command\[2\] has "\{\{", which Argo/,
     ],
-    ["an unknown execution", { execution: "job" }, /^execution is "job", not one of "resident", "pod"\. /],
-    ["concurrency beyond its range", { concurrency: 129 }, /^concurrency is 129, outside of 1 to 128\. /],
+    [{ execution: "job" }, /^execution is "job", not one of "resident", "pod"\. /],
+    [{ concurrency: 129 }, /^concurrency is 129, outside of 1 to 128\. /],
+    [{ timeoutSeconds: 0.5 }, /^timeoutSeconds must be a whole number, not the number 0.5\. /],
+    [{ timeoutSeconds: 3601 }, /^timeoutSeconds is 3601, outside of 1 to 3600\. /],
+    [{ resyncSeconds: 9 }, /^resyncSeconds is 9, outside of 10 to 86400\. /],
+    [{ namespaces: [] }, /^namespaces is empty\. Write all or a list/],
+    [{ namespaces: "team-a" }, /^namespaces is "team-a", neither "all" nor a list\. Write/],
+    [{ namespaces: ["A"] }, /^namespaces\[0\] is "A", not the name of a namespace\. /],
+    [{ finalize: "maybe" }, /^finalize must be true or false, not the string "maybe"\. /],
+    [{ finalize: null }, /^finalize has no value\. Leave it out for false\./],
+    [{ rollout: { first: "0%" } }, /^rollout\.first is "0%", not a share of 1% to 100%\. Write/],
+    [{ rollout: { first: "101%" } }, /^rollout\.first is "101%", not a share/],
+    [{ rollout: { first: 5 } }, /^rollout\.first must be a string, not the number 5: write it in quotes/],
+    [{ rollout: { haltAfterFailures: 0 } }, /^rollout\.haltAfterFailures is 0, outside of 1/],
+    [{ ask: "never" }, /^ask is "never", not one of "always", "changed"\. Leave it out/],
     [
-      "half a second",
-      { timeoutSeconds: 0.5 },
-      /^timeoutSeconds must be a whole number, not the number 0.5\. /,
-    ],
-    [
-      "a timeout beyond its range",
-      { timeoutSeconds: 3601 },
-      /^timeoutSeconds is 3601, outside of 1 to 3600\. /,
-    ],
-    ["a resync below its range", { resyncSeconds: 9 }, /^resyncSeconds is 9, outside of 10 to 86400\. /],
-    ["an empty list of namespaces", { namespaces: [] }, /^namespaces is empty\. Write all or a list/],
-    [
-      "a text for namespaces",
-      { namespaces: "team-a" },
-      /^namespaces is "team-a", neither "all" nor a list\. Write/,
-    ],
-    [
-      "a namespace in capitals",
-      { namespaces: ["A"] },
-      /^namespaces\[0\] is "A", not the name of a namespace\. /,
-    ],
-    [
-      "a text for finalize",
-      { finalize: "maybe" },
-      /^finalize must be true or false, not the string "maybe"\. /,
-    ],
-    ["null for finalize", { finalize: null }, /^finalize has no value\. Leave it out for false\./],
-    [
-      "a roll-out of nothing",
-      { rollout: { first: "0%" } },
-      /^rollout\.first is "0%", not a share of 1% to 100%\. Write/,
-    ],
-    ["a roll-out of more than all", { rollout: { first: "101%" } }, /^rollout\.first is "101%", not a share/],
-    [
-      "a roll-out without a share",
-      { rollout: { first: 5 } },
-      /^rollout\.first must be a string, not the number 5: write it in quotes/,
-    ],
-    [
-      "a roll-out without a limit",
-      { rollout: { haltAfterFailures: 0 } },
-      /^rollout\.haltAfterFailures is 0, outside of 1/,
-    ],
-    [
-      "another word for ask",
-      { ask: "never" },
-      /^ask is "never", not one of "always", "changed"\. Leave it out/,
-    ],
-    [
-      "ask: changed for a handler that calls the API server",
       { ask: "changed", rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] },
       /^ask is changed, but a handler with rules asks the API server itself\. Leave ask out, or let uses give/,
     ],
     [
-      "a number for a quantity",
       { resources: { limits: { cpu: 1 } } },
       /^resources.limits.cpu must be a string, not the number 1: write it in quotes\. /,
     ],
-    ["a quantity of its own", { resources: { limits: { memory: "1GB" } } }, /is "1GB", not a quantity\. /],
+    [{ resources: { limits: { memory: "1GB" } } }, /is "1GB", not a quantity\. /],
     [
-      "a request above its limit",
       { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1000m", memory: "900Mi" } } },
       /^resources\.requests\.memory is 1Gi, and the limit is 900Mi\. Give at most the limit, or raise the limit\.$/,
     ],
+    [{ env: { PORT: 80 } }, /^env.PORT must be a string, not the number 80: write it in quotes\. /],
+    [{ env: { "LOG-LEVEL": "" } }, /^env.LOG-LEVEL is "LOG-LEVEL", not the name of an/],
     [
-      "a number in env",
-      { env: { PORT: 80 } },
-      /^env.PORT must be a string, not the number 80: write it in quotes\. /,
-    ],
-    [
-      "a variable with a dash",
-      { env: { "LOG-LEVEL": "" } },
-      /^env.LOG-LEVEL is "LOG-LEVEL", not the name of an/,
-    ],
-    [
-      "a variable that no process can be given",
       { env: { BIG: "é".repeat(64 * 1024) } },
       /^env\.BIG has 131072 bytes, and Linux starts no process with such a variable\. Put it into a file/,
     ],
+    [{ secretEnv: { A: { secret: "api" } } }, /^secretEnv.A.key is missing\. /],
     [
-      "half a reference to a Secret",
-      { secretEnv: { A: { secret: "api" } } },
-      /^secretEnv.A.key is missing\. /,
-    ],
-    [
-      "a variable in env and secretEnv",
       { env: { A: "" }, secretEnv: { A: { secret: "api", key: "a" } } },
       /^secretEnv.A is in env as well\. Keep one/,
     ],
-    [
-      "an unknown record",
-      { record: "none" },
-      /^record is "none", not one of "changes", "all", "failures"\. /,
-    ],
-    [
-      "a wildcard group",
-      rule({ apiGroups: ["*"] }),
-      /^rules\[0\].apiGroups\[0\] is "\*", a wildcard\. Name each/,
-    ],
-    [
-      "a wildcard resource",
-      rule({ resources: ["pods/*"] }),
-      /^rules\[0\].resources\[0\] is "pods\/\*", a wildcard/,
-    ],
-    ["a wildcard verb", rule({ verbs: ["*"] }), /^rules\[0\].verbs\[0\] is "\*", a wildcard/],
-    [
-      "the verb escalate",
-      rule({ verbs: ["escalate"] }),
-      /^rules\[0\].verbs\[0\] is "escalate", with which an account/,
-    ],
-    [
-      "the verb bind",
-      rule({ verbs: ["get", "bind"] }),
-      /^rules\[0\].verbs\[1\] is "bind", with which an account/,
-    ],
-    ["the verb impersonate", rule({ verbs: ["impersonate"] }), /is "impersonate", with which an account/],
+    [{ record: "none" }, /^record is "none", not one of "changes", "all", "failures"\. /],
+    [rule({ apiGroups: ["*"] }), /^rules\[0\].apiGroups\[0\] is "\*", a wildcard\. Name each/],
+    [rule({ resources: ["pods/*"] }), /^rules\[0\].resources\[0\] is "pods\/\*", a wildcard/],
+    [rule({ verbs: ["*"] }), /^rules\[0\].verbs\[0\] is "\*", a wildcard/],
+    [rule({ verbs: ["escalate"] }), /^rules\[0\].verbs\[0\] is "escalate", with which an account/],
+    [rule({ verbs: ["get", "bind"] }), /^rules\[0\].verbs\[1\] is "bind", with which an account/],
+    [rule({ verbs: ["impersonate"] }), /is "impersonate", with which an account/],
     ...[
       ["gett", "get"],
       ["List", "list"],
       ["udpate", "update"],
-    ].map(([typed, meant]): [string, object, RegExp] => [
-      `the mistyped verb ${typed}`,
+    ].map(([typed, meant]): [object, RegExp] => [
       rule({ verbs: [typed] }),
       new RegExp(`^rules\\[0\\]\\.verbs\\[0\\] is "${typed}", and probably means ${meant}\\. Name each verb`),
     ]),
-    ["a rule without verbs", rule({ verbs: [] }), /^rules\[0\].verbs is empty\. /],
-    ...["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].map((kind): [string, object, RegExp] => [
-      `a ${kind} among the children that may grant nothing`,
+    [rule({ verbs: [] }), /^rules\[0\].verbs is empty\. /],
+    ...["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].map((kind): [object, RegExp] => [
       granting(kind),
       new RegExp(
         `^children\\[0\\] is ${kind}, and "grants" does not say what it may grant\\. Declare the rights, for example grants: `,
       ),
     ]),
     [
-      "grants of an operator whose children grant nothing",
       { grants: ["ClusterRole/view"] },
       /^grants is given, and no kind of children is one of Role, .*\. Leave it out, or add the kind/,
     ],
     [
-      "grants where the kind that grants is retired",
       { ...granting("Role", "Role/a"), children: [{ ...granting("Role").children[0], retired: true }] },
       /^grants is given, and no kind of children/,
     ],
     [
-      "a role to bind without a kind that binds",
       granting("Role", "ClusterRole/view"),
       /^grants\[0\] is an existing role, and children has no RoleBinding and no ClusterRoleBinding to refer to it\. Leave/,
     ],
     [
-      "a Role to bind in the whole cluster",
       granting("ClusterRoleBinding", "Role/reader"),
       /^grants\[0\] is an existing role, and children has no RoleBinding to refer/,
     ],
     [
-      "the grant of everything",
       granting("ClusterRoleBinding", "ClusterRole/cluster-admin"),
       /^grants\[0\] is the role cluster-admin, with which an account can gain every other right\. Name a role with fewer rights/,
     ],
     [
-      "the grant of a role without its kind",
       granting("RoleBinding", "view"),
       /^grants\[0\] is "view", not Role or ClusterRole with a name\. Write a rule/,
     ],
+    [granting("RoleBinding", "ClusterRole/*"), /^grants\[0\] is "ClusterRole\/\*", not/],
     [
-      "the grant of any role",
-      granting("RoleBinding", "ClusterRole/*"),
-      /^grants\[0\] is "ClusterRole\/\*", not/,
-    ],
-    [
-      "the grant of a wildcard",
       granting("Role", { apiGroups: [""], resources: ["*"], verbs: ["get"] }),
       /^grants\[0\].resources\[0\] is "\*", a wildcard/,
     ],
     [
-      "the grant of the verb escalate",
       granting("Role", { apiGroups: [""], resources: ["roles"], verbs: ["escalate"] }),
       /^grants\[0\].verbs\[0\] is "escalate", with which an account/,
     ],
     [
-      "the grant of the verb bind by a rule of any name",
       granting("Role", { apiGroups: [""], resources: ["roles"], verbs: ["bind"] }),
       /^grants\[0\].verbs\[0\] is "bind", with which an account/,
     ],
-    [
-      "a number to grant",
-      granting("Role", 3),
-      /^grants\[0\] must be a string or an object, not the number 3\. Write/,
-    ],
-    [
-      "grants that are no list",
-      { ...granting("Role"), grants: {} },
-      /^grants must be a list, not an object\. /,
-    ],
+    [granting("Role", 3), /^grants\[0\] must be a string or an object, not the number 3\. Write/],
+    [{ ...granting("Role"), grants: {} }, /^grants must be a list, not an object\. /],
   ];
-  for (const [what, fields, expected] of refused) {
-    it(`refuses ${what}`, () => assert.match(widget.problemWith(fields) ?? "nothing was refused", expected));
+  for (const [fields, expected] of refused) {
+    it(`refuses: ${titleOf(expected)}`, () =>
+      assert.match(widget.problemWith(fields) ?? "nothing was refused", expected));
   }
 
   describe("of a handler that exists, and is not deployed", () => {

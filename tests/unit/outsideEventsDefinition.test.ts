@@ -11,6 +11,7 @@ import {
   widgetVersion,
   writeFolder,
 } from "./operatorFolder";
+import { titleOf } from "./support/titles";
 
 const SPEC: JsonObject = {
   type: "object",
@@ -119,159 +120,76 @@ describe("on", () => {
     for (const [name, event] of Object.entries(events)) assert.equal(problemWith(event), undefined, name);
   });
 
-  const refused: readonly (readonly [what: string, event: object, problem: RegExp])[] = [
-    ["no source", { webhook: undefined }, /^on\.deploy has no source\. Give one/],
-    ["two sources", { github: GITHUB }, /^on\.deploy\.github is given together with webhook/],
+  const hook = (fields: object) => ({ webhook: { ...WEBHOOK, ...fields } });
+  const gitHub = (fields: object) => ({ webhook: undefined, github: { ...GITHUB, ...fields } });
+  const creating = (fields: object) => ({ create: { ...EVENT.create, ...fields } });
+  const waking = (wake: object) => ({ ...WAKE, wake });
+  const refused: readonly (readonly [event: object, problem: RegExp])[] = [
+    [{ webhook: undefined }, /^on\.deploy has no source\. Give one/],
+    [{ github: GITHUB }, /^on\.deploy\.github is given together with webhook/],
+    [{ webhok: WEBHOOK, webhook: undefined }, /webhok is not a known field\. Did you mean webhook\?/],
+    [{ resource: {}, webhook: undefined }, /^on\.deploy\.resource needs rights/],
+    [hook({ authSecret: undefined }), /webhook\.authSecret is missing/],
+    [gitHub({ webhookSecret: undefined }), /github\.webhookSecret is missing/],
+    [gitHub({ repositories: undefined }), /github has neither repositories nor organizations/],
     [
-      "an unknown source",
-      { webhok: WEBHOOK, webhook: undefined },
-      /webhok is not a known field\. Did you mean webhook\?/,
-    ],
-    ["the source of resources", { resource: {}, webhook: undefined }, /^on\.deploy\.resource needs rights/],
-    [
-      "a webhook without a secret",
-      { webhook: { ...WEBHOOK, authSecret: undefined } },
-      /webhook\.authSecret is missing/,
-    ],
-    [
-      "GitHub without a secret",
-      { webhook: undefined, github: { ...GITHUB, webhookSecret: undefined } },
-      /github\.webhookSecret is missing/,
-    ],
-    [
-      "GitHub without a repository",
-      { webhook: undefined, github: { ...GITHUB, repositories: undefined } },
-      /github has neither repositories nor organizations/,
-    ],
-    [
-      "hooks of GitHub without events",
-      {
-        webhook: undefined,
-        github: {
-          ...GITHUB,
-          apiToken: { name: "a", key: "b" },
-          webhook: { ...GITHUB.webhook, url: "https://a" },
-        },
-      },
+      gitHub({ apiToken: { name: "a", key: "b" }, webhook: { ...GITHUB.webhook, url: "https://a" } }),
       /github\.events is missing or empty/,
     ],
+    [hook({ filter: { expression: "1" } }), /webhook\.filter drops events without any message/],
+    [{ webhook: undefined, sqs: { filter: {} } }, /sqs\.filter drops events/],
+    [hook({ port: 12000 }), /port must be a string, not the number 12000: write it in quotes/],
+    [hook({ port: "70000" }), /port is "70000", not a port/],
+    [hook({ method: undefined }), /method is missing/],
+    [hook({ endpoint: "/health" }), /endpoint is \/health, which Argo answers itself/],
+    [hook({ maxPayloadSize: 2 ** 21 }), /maxPayloadSize is 2097152, outside of/],
+    [hook({ serverCertSecret: { name: "a", key: "b" } }), /has one of serverCertSecret and serverKeySecret/],
+    [{ id: undefined }, /^on\.deploy\.id is missing/],
+    [{ id: [] }, /^on\.deploy\.id is empty/],
+    [{ id: ["body id"] }, /^on\.deploy\.id\[0\] is "body id", which is not a field path/],
+    [{ when: { "a b": 1 } }, /is "a b", which is not a field path/],
+    [{ when: { a: { b: 1 } } }, /^on\.deploy\.when\.a/],
+    [creating({ kind: "Pod" }), /create\.kind is Pod, not the operator's own kind\. Write kind: Widget/],
+    [creating({ namespace: undefined }), /create\.namespace is missing/],
+    [creating({ namespace: { from: "body.team", allowed: [] } }), /namespace\.allowed is empty/],
     [
-      "a filter of Argo's",
-      { webhook: { ...WEBHOOK, filter: { expression: "1" } } },
-      /webhook\.filter drops events without any message/,
-    ],
-    ["a filter of another source's", { webhook: undefined, sqs: { filter: {} } }, /sqs\.filter drops events/],
-    [
-      "a port as a number",
-      { webhook: { ...WEBHOOK, port: 12000 } },
-      /port must be a string, not the number 12000: write it in quotes/,
-    ],
-    ["a port that is none", { webhook: { ...WEBHOOK, port: "70000" } }, /port is "70000", not a port/],
-    ["no method", { webhook: { ...WEBHOOK, method: undefined } }, /method is missing/],
-    [
-      "Argo's own endpoint",
-      { webhook: { ...WEBHOOK, endpoint: "/health" } },
-      /endpoint is \/health, which Argo answers itself/,
-    ],
-    [
-      "a larger payload than the intake takes",
-      { webhook: { ...WEBHOOK, maxPayloadSize: 2 ** 21 } },
-      /maxPayloadSize is 2097152, outside of/,
-    ],
-    [
-      "half a certificate",
-      { webhook: { ...WEBHOOK, serverCertSecret: { name: "a", key: "b" } } },
-      /has one of serverCertSecret and serverKeySecret/,
-    ],
-    ["no id", { id: undefined }, /^on\.deploy\.id is missing/],
-    ["an empty id", { id: [] }, /^on\.deploy\.id is empty/],
-    [
-      "an id that is no path",
-      { id: ["body id"] },
-      /^on\.deploy\.id\[0\] is "body id", which is not a field path/,
-    ],
-    ["a condition on no path", { when: { "a b": 1 } }, /is "a b", which is not a field path/],
-    ["a condition with an object", { when: { a: { b: 1 } } }, /^on\.deploy\.when\.a/],
-    [
-      "another kind",
-      { create: { ...EVENT.create, kind: "Pod" } },
-      /create\.kind is Pod, not the operator's own kind\. Write kind: Widget/,
-    ],
-    ["no namespace", { create: { ...EVENT.create, namespace: undefined } }, /create\.namespace is missing/],
-    [
-      "an unbounded namespace",
-      { create: { ...EVENT.create, namespace: { from: "body.team", allowed: [] } } },
-      /namespace\.allowed is empty/,
-    ],
-    [
-      "a field that the CRD does not have",
-      { create: { ...EVENT.create, spec: { text: "a", txet: "b" } } },
+      creating({ spec: { text: "a", txet: "b" } }),
       /spec\.txet is not in the CRD's schema\. Did you mean text\?/,
     ],
+    [creating({ spec: { text: "a", list: [{ b: "b" }] } }), /spec\.list\[0\]\.b is not in the CRD's schema/],
+    [creating({ spec: { count: "a" } }), /spec\.text is missing, and the CRD's schema requires it/],
     [
-      "a field deep in a list",
-      { create: { ...EVENT.create, spec: { text: "a", list: [{ b: "b" }] } } },
-      /spec\.list\[0\]\.b is not in the CRD's schema/,
-    ],
-    [
-      "no required field",
-      { create: { ...EVENT.create, spec: { count: "a" } } },
-      /spec\.text is missing, and the CRD's schema requires it/,
-    ],
-    [
-      "a constant of a wrong type",
-      { create: { ...EVENT.create, spec: { text: "a", count: "'x'" } } },
+      creating({ spec: { text: "a", count: "'x'" } }),
       /spec\.count is a constant that the CRD's schema does not accept/,
     ],
+    [creating({ spec: { text: "a", kind: "'x'" } }), /spec\.kind is a constant/],
     [
-      "a constant that is not in an enum",
-      { create: { ...EVENT.create, spec: { text: "a", kind: "'x'" } } },
-      /spec\.kind is a constant/,
-    ],
-    [
-      "an object for a text",
-      { create: { ...EVENT.create, spec: { text: { a: "b" } } } },
+      creating({ spec: { text: { a: "b" } } }),
       /spec\.text is an object, which the CRD's schema does not accept/,
     ],
     [
-      "a text that is no path",
-      { create: { ...EVENT.create, spec: { text: "two words" } } },
+      creating({ spec: { text: "two words" } }),
       /spec\.text is "two words", which is not a field path\. .*"'two words'"/,
     ],
-    ["null", { create: { ...EVENT.create, spec: { text: null } } }, /spec\.text has no value/],
-    ["neither an object nor one to wake", { create: undefined }, /^on\.deploy has neither create nor wake\./],
-    ["an object and one to wake", { wake: WAKE.wake }, /^on\.deploy\.wake is given together with create\./],
-    ["an object without an id", { id: undefined }, /^on\.deploy\.id is missing\./],
-    ["an id of what it wakes", { ...WAKE, id: ["body.id"] }, /^on\.deploy\.id has no meaning with wake/],
+    [creating({ spec: { text: null } }), /spec\.text has no value/],
+    [{ create: undefined }, /^on\.deploy has neither create nor wake\./],
+    [{ wake: WAKE.wake }, /^on\.deploy\.wake is given together with create\./],
+    [{ ...WAKE, id: ["body.id"] }, /^on\.deploy\.id has no meaning with wake/],
+    [{ ...WAKE, ttlSecondsAfterReady: 86400 }, /^on\.deploy\.ttlSecondsAfterReady has no meaning with wake/],
+    [waking({ name: "body.name" }), /^on\.deploy\.wake\.namespace is missing\./],
+    [waking({ namespace: "shop" }), /^on\.deploy\.wake\.name is missing/],
     [
-      "an end of what it wakes",
-      { ...WAKE, ttlSecondsAfterReady: 86400 },
-      /^on\.deploy\.ttlSecondsAfterReady has no meaning with wake/,
-    ],
-    [
-      "an object to wake without a namespace",
-      { ...WAKE, wake: { name: "body.name" } },
-      /^on\.deploy\.wake\.namespace is missing\./,
-    ],
-    [
-      "no name of what it wakes",
-      { ...WAKE, wake: { namespace: "shop" } },
-      /^on\.deploy\.wake\.name is missing/,
-    ],
-    [
-      "a name that no object has",
-      { ...WAKE, wake: { namespace: "shop", name: "'Main'" } },
+      waking({ namespace: "shop", name: "'Main'" }),
       /^on\.deploy\.wake\.name is 'Main', which is not the name of an object\./,
     ],
     [
-      "a name that is no path",
-      { ...WAKE, wake: { namespace: "shop", name: "a b" } },
+      waking({ namespace: "shop", name: "a b" }),
       /^on\.deploy\.wake\.name is "a b", which is not a field path\./,
     ],
-    ["less than a day", { ttlSecondsAfterReady: 3600 }, /ttlSecondsAfterReady is 3600, outside of 86400/],
+    [{ ttlSecondsAfterReady: 3600 }, /ttlSecondsAfterReady is 3600, outside of 86400/],
   ];
-  for (const [what, event, problem] of refused) {
-    it(`refuses ${what}`, () => {
+  for (const [event, problem] of refused) {
+    it(`refuses: ${titleOf(problem)}`, () => {
       const [first = "nothing", ...others] = problemsOf(root, definition(event));
       assert.match(first, problem);
       // An unknown source counts as none.

@@ -7,6 +7,7 @@ import { operatorOptions } from "./operatorManifests";
 import { operator } from "./support/objects";
 import { run } from "./support/program";
 import { EVERY_FORM, operatorsProgram, sampleProgram } from "./support/sampleOperators";
+import { titleOf } from "./support/titles";
 
 /** What a run asks for by default: executor, shell, engine and handler. */
 const ONE_RUN = { cpu: 10 + 50 + 50 + 50, memory: 64 + 24 + 64 + 64 };
@@ -89,42 +90,27 @@ describe("quotas", function () {
   });
 
   describe("are refused with a remedy", () => {
-    const wrong: [what: string, quotas: object, complaint: RegExp][] = [
+    const wrong: [quotas: object, complaint: RegExp][] = [
+      [{ drill: { pods: 1 } }, /quotas\.drill is unknown\. There are gear, press/],
       [
-        "of an operator that does not exist",
-        { drill: { pods: 1 } },
-        /quotas\.drill is unknown\. There are gear, press/,
-      ],
-      [
-        "of a resident operator",
         { gear: { pods: 1 } },
         /quotas\.gear is given, and the execution of the operator is not "pod"\. Give resources and replicas/,
       ],
       [
-        "without room for one run",
         { press: { requests: { cpu: "100m" } } },
         /requests\.cpu is "100m", which is less than the 160m of a single run\. Raise/,
       ],
+      [{ press: { limits: { memory: "4GB" } } }, /limits\.memory is "4GB", which is not a quantity/],
       [
-        "of what is no quantity",
-        { press: { limits: { memory: "4GB" } } },
-        /limits\.memory is "4GB", which is not a quantity/,
-      ],
-      [
-        "of what some container says nothing of, which the API server would refuse for good",
         { press: { limits: { cpu: "8" } } },
         /limits\.cpu is given, but these containers of a run have no limits of cpu: argoExecutor, runHandlerShell, run, handler\. Give/,
       ],
-      ["of no pods", { press: { pods: 0 } }, /quotas\.press\.pods is 0, outside of 1 to/],
-      ["of a figure that is unknown", { press: { cpu: "1" } }, /quotas\.press\.cpu is not a known field/],
-      [
-        "that are no object",
-        { press: "2" },
-        /quotas\.press must be an object, not the string "2"\. Give any of/,
-      ],
+      [{ press: { pods: 0 } }, /quotas\.press\.pods is 0, outside of 1 to/],
+      [{ press: { cpu: "1" } }, /quotas\.press\.cpu is not a known field/],
+      [{ press: "2" }, /quotas\.press must be an object, not the string "2"\. Give any of/],
     ];
-    for (const [what, quotas, complaint] of wrong) {
-      it(what, () => assert.rejects(made({ quotas } as Partial<OperatorsArgs>), complaint));
+    for (const [quotas, complaint] of wrong) {
+      it(titleOf(complaint), () => assert.rejects(made({ quotas } as Partial<OperatorsArgs>), complaint));
     }
   });
 });
