@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { IMAGES, imageOf } from "../../components/manifests/images";
 import { FUNCTION_IMAGES } from "../../runtime/program";
 import { removeFolder, writeFolder } from "./operatorFolder";
+import { titleOf } from "./support/titles";
 
 const ROOT = path.resolve(__dirname, "../..");
 const COMMIT = "0123456789abcdef0123456789abcdef01234567";
@@ -272,34 +273,14 @@ describe("the scripts of CI", () => {
       assert.deepEqual(release("v1.2.3"), { status: 0, stdout: "- New: all of it.\n", stderr: "" });
     });
 
-    for (const [what, tag, more, message] of [
-      ["a tag that is no version", "1.2.3", {}, /"1\.2\.3" is no release\. Give a tag such as v1\.2\.3/],
-      [
-        "another tag",
-        "v1.2.4",
-        {},
-        /^package\.json:2 names 1\.2\.3, not 1\.2\.4\.\nplugin\/package\.json:1 names/,
-      ],
-      [
-        "a file without a version",
-        "v1.2.3",
-        { "plugin/README.md": "" },
-        /^plugin\/README\.md names no version\.\n$/,
-      ],
-      [
-        "no changelog",
-        "v1.2.3",
-        { "CHANGELOG.md": "## 1.2.30 (2026-11-30)\n" },
-        /has no section "## 1\.2\.3 \(YYYY/,
-      ],
-      [
-        "no date",
-        "v1.2.3",
-        { "CHANGELOG.md": "## 1.2.3 (unreleased)\n" },
-        /"## 1\.2\.3 \(unreleased\)" has no date/,
-      ],
+    for (const [tag, more, message] of [
+      ["1.2.3", {}, /"1\.2\.3" is no release\. Give a tag such as v1\.2\.3/],
+      ["v1.2.4", {}, /^package\.json:2 names 1\.2\.3, not 1\.2\.4\.\nplugin\/package\.json:1 names/],
+      ["v1.2.3", { "plugin/README.md": "" }, /^plugin\/README\.md names no version\.\n$/],
+      ["v1.2.3", { "CHANGELOG.md": "## 1.2.30 (2026-11-30)\n" }, /has no section "## 1\.2\.3 \(YYYY/],
+      ["v1.2.3", { "CHANGELOG.md": "## 1.2.3 (unreleased)\n" }, /"## 1\.2\.3 \(unreleased\)" has no date/],
     ] as const) {
-      it(`refuses ${what}`, () => {
+      it(`refuses a release: ${titleOf(message)}`, () => {
         const { status, stdout, stderr } = release(tag, more);
         assert.deepEqual([status, stdout], [1, ""]);
         assert.match(stderr, message);

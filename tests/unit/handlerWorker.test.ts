@@ -11,6 +11,7 @@ import { eventually } from "../support/eventually";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { failureOf } from "./support/failures";
 import { ECHO, isAlive, question, SHELL, shellHandler } from "./support/handlers";
+import { titleOf } from "./support/titles";
 
 /** For an answer that comes. A busy machine takes seconds to start a process. */
 const ANSWER_MS = 30_000;
@@ -195,32 +196,22 @@ describe("HandlerWorker", () => {
       assert.match(failure.message, /wrote 11 bytes of an answer, but no line feed: end each answer with/);
     });
 
-  const broken: [string, string, RegExp][] = [
-    ["a line that is not JSON", "next; echo hello; sleep 60", /not JSON: "hello".*standard error/],
+  const broken: [string, RegExp][] = [
+    ["next; echo hello; sleep 60", /not JSON: "hello".*standard error/],
     [
-      "an answer without an id, and says what to echo",
       `next; echo '{"children":[]}'; sleep 60`,
       /no "id" in "\{"children":\[\]\}"\. Echo the request's id in each answer: \{"id": request\.id/,
     ],
+    [`next; echo '{"id":"uid/1","children":[]}'; sleep 60`, /"id" is "uid\/1", which no request had/],
     [
-      "an answer with an id that no request had",
-      `next; echo '{"id":"uid/1","children":[]}'; sleep 60`,
-      /"id" is "uid\/1", which no request had/,
-    ],
-    [
-      "an id of a request to come",
       "next; id=\"$(echo $id | sed 's,/.*,/2,')\"; say future; sleep 60",
       /"id" is "[-0-9a-f]{36}\/2", which no request had/,
     ],
-    ["an error without an id", `next; echo '{"error":{"message":"x"}}'; sleep 60`, /no "id" in .*message/],
-    [
-      "an answer of 10 MB, before it has ended",
-      "next; head -c 10000000 /dev/zero | tr '\\0' x; sleep 60",
-      /longer than 4 MiB/,
-    ],
+    [`next; echo '{"error":{"message":"x"}}'; sleep 60`, /no "id" in .*message/],
+    ["next; head -c 10000000 /dev/zero | tr '\\0' x; sleep 60", /longer than 4 MiB/],
   ];
-  for (const [what, script, message] of broken) {
-    it(`refuses ${what}, and ends the process`, async () => {
+  for (const [script, message] of broken) {
+    it(`refuses an answer, and ends the process: ${titleOf(message)}`, async () => {
       const failure = await failing(`${SHELL} ${script}`);
       assert.equal(failure.reason, "InvalidAnswer");
       assert.match(failure.message, message);

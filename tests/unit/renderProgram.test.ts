@@ -4,6 +4,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { writeFolder } from "./operatorFolder";
 import { type Ended, renderHere } from "./support/renderHere";
+import { titleOf } from "./support/titles";
 
 const ROOT = path.resolve(__dirname, "../..");
 
@@ -119,40 +120,28 @@ describe("a program of a user's own is rendered", () => {
     assert.equal(stderr, "left out, because only pulumi up makes it: argo (kubernetes:helm.sh/v3:Release)\n");
   });
 
-  for (const [what, files, expected] of [
-    ["fails", { "index.ts": "null.x;" }, /^The program in .* failed:\nTypeError: .*\n +at .*index\.ts:1/],
+  for (const [files, expected] of [
+    [{ "index.ts": "null.x;" }, /^The program in .* failed:\nTypeError: .*\n +at .*index\.ts:1/],
     [
-      "has a package.json with a byte order mark, which Node does not read either",
       { "package.json": "\uFEFF{}", "index.ts": "" },
       /^.*package\.json is not JSON: .*Correct it, without a byte order mark\.\n$/,
     ],
     [
-      "needs a package that is not installed",
       { "index.ts": 'import "left-pad";' },
       /^The program in .* needs the package left-pad, which is not installed\. Run npm install\.$/m,
     ],
+    [{}, /has no program\. Write an index\.ts there, or name the file as main in Pulumi\.yaml\.$/m],
     [
-      "has no file",
-      {},
-      /has no program\. Write an index\.ts there, or name the file as main in Pulumi\.yaml\.$/m,
-    ],
-    [
-      "is in a folder that is missing",
       { "Pulumi.yaml": `${PROJECT["Pulumi.yaml"]}main: nowhere/index.ts\n`, "index.ts": "" },
       /nowhere\/index\.ts has no program\. /m,
     ],
     [
-      "is in another language",
       { "Pulumi.yaml": "name: shop\nruntime:\n  name: python\n" },
       /^Pulumi\.yaml: runtime is "python"\. Only programs of the runtime nodejs can be run without Pulumi\./,
     ],
-    [
-      "has no stack of that name",
-      { "index.ts": "", "Pulumi.dev.yaml": "config: [" },
-      /^Pulumi\.dev\.yaml cannot be read: /,
-    ],
+    [{ "index.ts": "", "Pulumi.dev.yaml": "config: [" }, /^Pulumi\.dev\.yaml cannot be read: /],
   ] as const) {
-    it(`but not where it ${what}`, async () => {
+    it(`or refused: ${titleOf(expected)}`, async () => {
       const { status, stdout, stderr } = await renderHere(programOf({ ...files }));
       assert.deepEqual([status, stdout], [1, ""]);
       assert.match(stderr, expected);

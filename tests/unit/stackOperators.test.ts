@@ -11,6 +11,7 @@ import {
   writeFolder,
 } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { titleOf } from "./support/titles";
 
 const ROOT = path.resolve(__dirname, "../..");
 const PULUMI = `import { Config } from ${JSON.stringify(require.resolve("@pulumi/pulumi"))};
@@ -109,29 +110,16 @@ describe("the operators of a stack", function () {
     );
   });
 
-  for (const [what, options, expected] of [
+  for (const [options, expected] of [
+    [{ stack: "sealed" }, /Pulumi\.sealed\.yaml: shop:overrides is encrypted, and only Pulumi can read it/],
+    [{ stack: "lage" }, /Pulumi\.lage\.yaml is missing\. Stacks with a file: dev, large, sealed/],
     [
-      "an encrypted value",
-      { stack: "sealed" },
-      /Pulumi\.sealed\.yaml: shop:overrides is encrypted, and only Pulumi can read it/,
-    ],
-    [
-      "a stack that does not exist",
-      { stack: "lage" },
-      /Pulumi\.lage\.yaml is missing\. Stacks with a file: dev, large, sealed/,
-    ],
-    [
-      "a folder as well as the stack",
       { stack: "dev", handlers: "operators" },
       /--stack uses the operators of the program\. Leave out --handlers/,
     ],
-    [
-      "a platform without a stack",
-      { platform: "outputs.json" },
-      /--platform is for a stack\. Give --stack too/,
-    ],
+    [{ platform: "outputs.json" }, /--platform is for a stack\. Give --stack too/],
   ] as const) {
-    it(`are refused in words for ${what}`, async () => {
+    it(`are refused in words: ${titleOf(expected)}`, async () => {
       await assert.rejects(operatorSource({ project: root, ...options }), expected);
     });
   }

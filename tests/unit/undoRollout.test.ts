@@ -127,34 +127,29 @@ describe("the undoing of a staged roll-out", () => {
       ...now.deployment,
       spec: { ...(now.deployment["spec"] as object), template: back },
     };
-    const refusals: [string, Versions, RegExp][] = [
-      ["no former version", versions([old], now, { former: undefined }), /no roll-out of an earlier version/],
-      ["the ReplicaSet is gone", versions([bad], now), /the Deployment no longer has the former version/],
-      ["the CRD has changed", versions([old], schema), /the schema of the CRD has changed/],
-      ["the account has fewer rights", versions([old], fewer), /no rights on \S+ \S+ any more/],
+    const refusals: [Versions, RegExp][] = [
+      [versions([old], now, { former: undefined }), /no roll-out of an earlier version/],
+      [versions([bad], now), /the Deployment no longer has the former version/],
+      [versions([old], schema), /the schema of the CRD has changed/],
+      [versions([old], fewer), /no rights on \S+ \S+ any more/],
       [
-        "the account has no rights in a namespace",
         versions([old], version("new", "new", { namespaces: ["shop"] })),
         /no rights in all namespaces any more/,
       ],
       [
-        "the account may not read what objects use",
         versions([version("old", "old", { uses: USES })], now),
         /no rights on used objects of v1 Secret any more/,
       ],
-      [
-        "the handler's account has fewer rights",
-        versions([version("old", "old", { rules })], now),
-        /no rights by the rule .*deployments.* any more/,
-      ],
-      ["the files are too large", versions([large], now), /too large/],
-      ["it is undone already", versions([old], undone), /the former version is back already/],
-      ["the files were changed by hand", versions([forged], now), /no longer has the former version/],
+      [versions([version("old", "old", { rules })], now), /no rights by the rule .*deployments.* any more/],
+      [versions([large], now), /too large/],
+      [versions([old], undone), /the former version is back already/],
+      [versions([forged], now), /no longer has the former version/],
     ];
-    for (const [why, given, message] of refusals) {
-      assert.throws(() => undoOf(given), message, why);
-      assert.throws(() => undoOf(given), /Go back with git revert and pulumi up\.$/, why);
-    }
+    for (const [given, message] of refusals)
+      assert.throws(
+        () => undoOf(given),
+        new RegExp(`${message.source}.*Go back with git revert and pulumi up\\.$`, "s"),
+      );
   });
 
   it("is not refused because the new version has large files, or more rights", () => {
