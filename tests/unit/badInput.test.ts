@@ -43,14 +43,6 @@ describe("bad input is refused before anything is registered:", () => {
     await assert.rejects(refusal(), /it was accepted, with \d\d registrations/);
   });
 
-  it("a file of more than 1 MiB", async () => {
-    addFiles(root, { "widget/model.txt": "x".repeat(1024 * 1024 + 1) });
-    assert.match(
-      await refusal(),
-      /widget: model\.txt has 1048577 bytes, more than the 1048576 of a ConfigMap\. Remove what .* files: \{ image:/,
-    );
-  });
-
   it("an unknown key in a definition", async () => {
     edit("children:", "concurency: 3\nchildren:");
     assert.match(
@@ -59,35 +51,14 @@ describe("bad input is refused before anything is registered:", () => {
     );
   });
 
-  it("a Sensor that outgrows its limit", async () => {
-    edit(
-      "children:",
-      `namespaces: ${JSON.stringify(Array.from({ length: 400 }, (_, at) => `team-with-a-long-name-${at}`))}\nchildren:`,
-    );
-    assert.match(
-      await refusal(),
-      /operator\.yaml:3:1: namespaces lists 400 namespaces, more than one Sensor can carry\. Write all/,
-    );
-  });
-
   it("a configuration that makes no sense", async () => {
     const refuse = (settings: Record<string, string>, message: RegExp) =>
       assert.rejects(runStack("dev", { settings }), message);
     await refuse({ eventBusReplicas: "2" }, /argosy:eventBusReplicas is 2\. Give 1, or an odd number/);
     await refuse(
-      { argoEvents: "adpot" },
-      /argosy:argoEvents is "adpot", not one of "install", "share", "adopt", "none"/,
-    );
-    await refuse(
-      { runnerReplica: "2" },
-      /argosy:runnerReplica is set, and nothing reads it\. Did you mean runnerReplicas\?/,
-    );
-    await refuse({ nodeSelector: "disk" }, /argosy:nodeSelector must be an object/);
-    await refuse(
       { namespace: "argosy-system" },
       /argosy:controllerNamespace is "argosy-system", the same as namespace/,
     );
-    await refuse({ parts: "operators" }, /argosy:platformStack is ""/);
   });
 
   describe("Argo in the cluster:", () => {

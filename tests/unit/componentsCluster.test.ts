@@ -270,38 +270,24 @@ describe("the components and the cluster", function () {
     });
   });
 
-  it("has accounts of each operator that say whose they are", async () => {
+  it("has marks that say whose it is: accounts, namespaces, CRDs, and one object for each installation", async () => {
     const { manifests } = await run(() => void operators({ handlers: everyForm.definitions }));
-    const marked = manifests.filter(({ kind }) => kind === "ServiceAccount");
-    const names = marked.flatMap(({ metadata }) => metadata.labels?.["argosy.dev/operator"] ?? []);
-    assert.deepEqual(new Set(names), new Set(everyForm.definitions.map(({ name }) => `argosy.${name}`)));
-  });
-
-  it("has one object for each installation, which says whose it is", async () => {
-    const { manifests } = await run(() => void operators());
-    const marker = manifests.find(({ metadata }) => metadata.name === "argosy-installation-argosy");
-    assert.equal(marker?.kind, "ClusterRole");
+    const owners = manifests
+      .filter(({ kind }) => kind === "ServiceAccount")
+      .flatMap(({ metadata }) => metadata.labels?.["argosy.dev/operator"] ?? []);
+    assert.deepEqual(new Set(owners), new Set(everyForm.definitions.map(({ name }) => `argosy.${name}`)));
+    const marked = manifests.filter(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
+    const ofKind = (kind: string) => marked.filter((each) => each.kind === kind);
+    assert.deepEqual(
+      ["Namespace", "CustomResourceDefinition", "ClusterRole"].map((kind) => ofKind(kind).length),
+      [2, 11 + everyForm.definitions.length, 1],
+    );
+    const programs = marked.map(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
+    assert.deepEqual(new Set(programs), new Set(["organization/argosy/test"]));
+    const [marker] = ofKind("ClusterRole");
+    assert.equal(marker?.metadata.name, "argosy-installation-argosy");
     // The API server answers an empty list with null: Pulumi would find a change at each `up`.
     assert.ok(marker && !("rules" in marker));
-    assert.equal(marker?.metadata.annotations?.["argosy.dev/program"], "organization/argosy/test");
-  });
-
-  it("has CRDs of operators that say whose they are", async () => {
-    const { manifests } = await run(() => void operators({ handlers: everyForm.definitions }));
-    const crds = manifests.filter(({ metadata }) => metadata.name.endsWith(".shop.example.com"));
-    const programs = crds.map(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
-    assert.ok(crds.length > 3);
-    assert.deepEqual(new Set(programs), new Set(["organization/argosy/test"]));
-  });
-
-  it("has namespaces and CRDs of the platform that say whose they are", async () => {
-    const { manifests } = await run(() => void new ArgoPlatform("argo"));
-    const marked = manifests.filter(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
-    assert.deepEqual(
-      new Set(marked.map(({ kind }) => kind)),
-      new Set(["Namespace", "CustomResourceDefinition"]),
-    );
-    assert.equal(marked.length, 2 + 11);
   });
 
   it("has different names for the objects of two stacks", async () => {

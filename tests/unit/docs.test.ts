@@ -203,20 +203,6 @@ describe("the documentation", () => {
     const all = lengths.reduce((sum, [, words]) => sum + words, 0);
     assert.ok(all <= 35_000, `${all} words`);
   });
-
-  it("links only to files that exist", () => {
-    const links = PAGES.flatMap((document) => {
-      const text = readFileSync(path.join(root, document), "utf8");
-      return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map((match) => ({
-        document,
-        target: match[1] ?? "",
-      }));
-    });
-    const broken = links.filter(
-      ({ document, target }) => !existsSync(path.join(root, path.dirname(document), target)),
-    );
-    assert.deepEqual(broken, []);
-  });
 });
 
 /** The sections of a page of designs/. */

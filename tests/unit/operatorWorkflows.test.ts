@@ -248,17 +248,6 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     assert.equal(set["run-account"]?.metadata.name, "shop-run");
   });
 
-  it("keeps to the restricted Pod Security Standard", () => {
-    assert.equal(spec.securityContext?.runAsNonRoot, true);
-    for (const { securityContext } of containersOf(spec)) {
-      assert.deepStrictEqual(securityContext, {
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ["ALL"] },
-      });
-    }
-  });
-
   it("has Argo's own containers keep to it too, whatever the Workflow controller's configuration says", () => {
     const initless = build({ execution: "pod" }, INITLESS);
     for (const [each, expected] of [

@@ -398,12 +398,6 @@ module.exports = async () => {
     assert.equal(manifestsOf(await given("outputs.json"))[0]?.metadata.namespace, "shop");
   });
 
-  it("are asked for where there is no file", () =>
-    assert.rejects(renderStack(root, "dev"), {
-      name: "CommandError",
-      message: /^the program needs the outputs of the stack org\/argosy\/platform.*--platform FILE/,
-    }));
-
   it("are refused by the file's name where it is no JSON, no object, or missing", async () => {
     await assert.rejects(given("broken.json"), /broken\.json cannot be read as JSON/);
     await assert.rejects(

@@ -84,7 +84,10 @@ describe("the options of what Argosy makes", function () {
       spec: { template: { spec } },
     });
     const security = { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } };
-    const container = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+    const container = {
+      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+      capabilities: { drop: ["ALL"] },
+    };
     const good = { securityContext: security, containers: [{ name: "c", securityContext: container }] };
     assert.deepEqual(breachesOf(manifest(good)), []);
     const bad = [
@@ -92,6 +95,10 @@ describe("the options of what Argosy makes", function () {
       { ...good, hostNetwork: true },
       { ...good, volumes: [{ name: "v", hostPath: { path: "/" } }] },
       { ...good, containers: [{ name: "c" }] },
+      {
+        ...good,
+        containers: [{ name: "c", securityContext: { ...container, readOnlyRootFilesystem: false } }],
+      },
       { ...good, initContainers: [{ name: "i", securityContext: { ...container, privileged: true } }] },
     ];
     for (const spec of bad) assert.notDeepEqual(breachesOf(manifest(spec)), [], JSON.stringify(spec));

@@ -14,7 +14,7 @@ interface Pod {
 const VOLUMES = ["configMap", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"];
 
 /**
- * Every breach of the `restricted` Pod Security Standard in the pods of a manifest, those that Argo's controllers make of it
+ * Every breach of the `restricted` Pod Security Standard in the pods of a manifest, and every root that may be written to, those that Argo's controllers make of it
  * included (https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted).
  */
 export function breachesOf(manifest: Manifest): string[] {
@@ -35,6 +35,7 @@ export function breachesOf(manifest: Manifest): string[] {
       const { capabilities } = security;
       const dropped = isRecord(capabilities) ? capabilities["drop"] : undefined;
       if (security["allowPrivilegeEscalation"] !== false) breaches.push(`${name} may escalate`);
+      if (security["readOnlyRootFilesystem"] !== true) breaches.push(`${name} may write to its root`);
       if (security["privileged"] === true) breaches.push(`${name} is privileged`);
       if (!Array.isArray(dropped) || !dropped.includes("ALL")) breaches.push(`${name} keeps capabilities`);
       if (JSON.stringify(ports ?? []).includes("hostPort")) breaches.push(`${name} has a port of the host`);
