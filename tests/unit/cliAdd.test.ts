@@ -28,13 +28,25 @@ describe("argosy add", () => {
   });
   const call = (...args: string[]) =>
     captured(() => main([...args, "--handlers", path.join(root, "handlers")]));
-  const run = (...args: string[]) => call("add", ...args);
-  const remove = (...args: string[]) => call("remove", ...args);
+  /** What it prints if it succeeds. */
+  const done = async (...args: string[]) => {
+    const { result, stdout, stderr } = await call(...args);
+    assert.deepEqual([result, stderr], [0, ""]);
+    return stdout;
+  };
+  const add = (...args: string[]) => done("add", ...args);
+  const remove = (...args: string[]) => done("remove", ...args);
+  /** What it complains about, without a change of the file. */
+  const refused = async (code: number, ...args: string[]) => {
+    const before = read();
+    const { result, stdout, stderr } = await call(...args);
+    assert.deepEqual([result, stdout, read()], [code, "", before], args.join(" "));
+    return stderr;
+  };
   const read = () => readFileSync(path.join(root, "handlers/widget/operator.yaml"), "utf8");
 
   it("adds a kind of children, keeps every comment, and says which rights are gained", async () => {
-    const { result, stdout, stderr } = await run("child", "widget", "apps/v1/StatefulSet");
-    assert.deepEqual([result, stderr], [0, ""]);
+    const stdout = await add("child", "widget", "apps/v1/StatefulSet");
     assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[v1/ConfigMap, apps/v1/StatefulSet]"));
     assert.match(
       stdout,
@@ -42,26 +54,22 @@ describe("argosy add", () => {
     );
     assert.match(stdout, /create.* apps\/statefulsets everywhere/);
     assert.doesNotMatch(stdout, /configmaps/);
-    await run("child", "widget", "batch/v1/Job", "--update", "recreate");
+    await add("child", "widget", "batch/v1/Job", "--update", "recreate");
     assert.deepEqual(parse(read()).children[2], { apiVersion: "batch/v1", kind: "Job", update: "recreate" });
   });
 
   it("adds what objects use, and names the rights to read it", async () => {
-    const { result, stdout, stderr } = await run(
+    const stdout = await add(
       ...["uses", "widget", "settings", "v1/ConfigMap", "'settings'", "--namespace", "shared"],
     );
-    assert.deepEqual([result, stderr], [0, ""]);
     assert.deepEqual(parse(read()).uses, {
       settings: { apiVersion: "v1", kind: "ConfigMap", name: "'settings'", namespace: "shared" },
     });
     assert.ok(read().startsWith(DEFINITION));
-    const added = read();
-    const unknown = await run("uses", "widget", "other", "v1/ConfigMap", "spec.missing");
     assert.match(
-      unknown.stderr,
+      await refused(1, "add", "uses", "widget", "other", "v1/ConfigMap", "spec.missing"),
       /uses\.other\.name is spec\.missing, and the CRD's schema has no spec\.missing/,
     );
-    assert.equal(read(), added);
     assert.match(stdout, /Added settings to uses\.\nThe operator.s accounts gain:\n.*configmaps.*shared/);
   });
 
@@ -78,8 +86,7 @@ describe("argosy add", () => {
     };
     const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema } };
     addFiles(root, { "handlers/widget/crd.yaml": widgetCrd({ versions: [version] }) });
-    const { result, stdout, stderr } = await run("event", "widget", "order-placed", "--namespace", "shop");
-    assert.deepEqual([result, stderr], [0, ""]);
+    const stdout = await add("event", "widget", "order-placed", "--namespace", "shop");
     assert.ok(read().startsWith(DEFINITION), read());
     assert.deepEqual(parse(read()).on["order-placed"], {
       webhook: {
@@ -95,94 +102,76 @@ describe("argosy add", () => {
       stdout,
       /The intake of events gains the right[\s\S]*Create the Secret that authSecret names/,
     );
-    assert.equal((await run("event", "widget", "order-placed")).result, 1);
+    await refused(1, "add", "event", "widget", "order-placed");
   });
 
   it("adds a rule in the words of kubectl, and removes it", async () => {
-    const { result, stdout, stderr } = await run("rule", "widget", "get,list", "jobs.batch,pods/log");
-    assert.deepEqual([result, stderr], [0, ""]);
+    const stdout = await add("rule", "widget", "get,list", "jobs.batch,pods/log");
     assert.deepEqual(parse(read()).rules, [
       { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list"] },
       { apiGroups: [""], resources: ["pods/log"], verbs: ["get", "list"] },
     ]);
     assert.match(stdout, /gain:\n[\s\S]*get, list batch\/jobs everywhere\n[\s\S]*get, list pods\/log/);
-    assert.equal((await run("rule", "widget", "list,get", "jobs.batch")).result, 1);
+    await refused(1, "add", "rule", "widget", "list,get", "jobs.batch");
     const removed = await remove("rule", "widget", "get,list", "jobs.batch");
-    assert.deepEqual([removed.result, removed.stderr], [0, ""]);
-    assert.match(
-      removed.stdout,
-      /Removed .*from rules\.\nThe operator.s accounts lose:\n {2}get, list batch\/jobs/,
-    );
+    assert.match(removed, /Removed .*from rules\.\nThe operator.s accounts lose:\n {2}get, list batch\/jobs/);
     await remove("rule", "widget", "get,list", "pods/log");
     assert.equal(read(), DEFINITION);
-    const scale = await run("rule", "widget", "get", "deployments.apps/scale");
-    assert.equal(scale.result, 0);
+    await add("rule", "widget", "get", "deployments.apps/scale");
     assert.deepEqual(parse(read()).rules[0].resources, ["deployments/scale"]);
   });
 
   it("adds each verb and each resource of a rule once, however often it was typed", async () => {
-    const { result, stderr } = await run(
-      "rule",
-      "widget",
-      "get,list,get",
-      "jobs.batch,cronjobs.batch,jobs.batch",
-    );
-    assert.deepEqual([result, stderr], [0, ""]);
+    await add("rule", "widget", "get,list,get", "jobs.batch,cronjobs.batch,jobs.batch");
     const rule = { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs: ["get", "list"] };
     assert.deepEqual(parse(read()).rules, [rule]);
   });
 
   it("adds a child that grants rights only with them, and says the command", async () => {
     const binding = "rbac.authorization.k8s.io/v1/RoleBinding";
-    const refused = await run("child", "widget", binding);
-    assert.deepEqual([refused.result, refused.stdout], [2, ""]);
+    const complaint = await refused(2, "add", "child", "widget", binding);
     assert.match(
-      refused.stderr,
+      complaint,
       /which rights a RoleBinding may grant: argosy add child widget rbac\S+RoleBinding --grants ClusterRole\/view\n$/,
     );
-    const { result, stderr } = await run("child", "widget", binding, "--grants", "ClusterRole/view");
-    assert.deepEqual([result, stderr], [0, ""]);
+    await add("child", "widget", binding, "--grants", "ClusterRole/view");
     assert.deepEqual(parse(read()).grants, ["ClusterRole/view"]);
-    await run("grant", "widget", "get", "configmaps");
-    await run("child", "widget", "rbac.authorization.k8s.io/v1/Role", "--grants", "list secrets");
+    await add("grant", "widget", "get", "configmaps");
+    await add("child", "widget", "rbac.authorization.k8s.io/v1/Role", "--grants", "list secrets");
     assert.deepEqual(
       parse(read()).grants.map((grant: { verbs?: string[] } | string) =>
         typeof grant === "string" ? grant : grant.verbs,
       ),
       ["ClusterRole/view", ["get"], ["list"]],
     );
-    const removed = await remove("grant", "widget", "ClusterRole/view");
-    assert.deepEqual([removed.result, removed.stderr], [0, ""]);
+    await remove("grant", "widget", "ClusterRole/view");
     assert.equal(parse(read()).grants.length, 2);
     // Neither is valid without the other.
     await remove("child", "widget", binding);
     assert.equal(parse(read()).grants.length, 2);
     const last = await remove("child", "widget", "rbac.authorization.k8s.io/v1/Role");
-    assert.deepEqual([last.result, last.stderr], [0, ""]);
-    assert.match(last.stdout, /Retired rbac\S+Role and removed grants: the objects/);
+    assert.match(last, /Retired rbac\S+Role and removed grants: the objects/);
     assert.equal(parse(read()).grants, undefined);
   });
 
   it("does not remove what an alias refers to", async () => {
     const definition = `${DEFINITION}schedules:\n  a: &daily { cron: "0 3 * * *" }\n  b: *daily\n`;
     addFiles(root, { "handlers/widget/operator.yaml": definition });
-    const refused = await remove("schedule", "widget", "a");
-    assert.deepEqual([refused.result, refused.stdout], [1, ""]);
-    assert.match(refused.stderr, /operator\.yaml: an alias refers to a in schedules\. Write it out/);
-    assert.equal(read(), definition);
+    const complaint = await refused(1, "remove", "schedule", "widget", "a");
+    assert.match(complaint, /operator\.yaml: an alias refers to a in schedules\. Write it out/);
   });
 
   it("adds variables, and removes them", async () => {
-    assert.equal((await run("env", "widget", "LOG_LEVEL=info=1")).result, 0);
+    await add("env", "widget", "LOG_LEVEL=info=1");
     assert.deepEqual(parse(read()).env, { LOG_LEVEL: "info=1" });
-    const secret = await run("secretEnv", "widget", "TOKEN", "api", "token");
-    assert.match(secret.stdout, /kubectl -n argosy create secret generic api --from-literal token=/);
+    const secret = await add("secretEnv", "widget", "TOKEN", "api", "token");
+    assert.match(secret, /kubectl -n argosy create secret generic api --from-literal token=/);
     assert.deepEqual(parse(read()).secretEnv, { TOKEN: { secret: "api", key: "token" } });
     for (const [what, name] of [
       ["env", "LOG_LEVEL"],
       ["secretEnv", "TOKEN"],
     ] as const)
-      assert.equal((await remove(what, "widget", name)).result, 0);
+      await remove(what, "widget", name);
     assert.equal(read(), DEFINITION);
   });
 
@@ -197,47 +186,44 @@ describe("argosy add", () => {
 # end
 `;
     addFiles(root, { "handlers/widget/operator.yaml": block });
-    assert.equal((await remove("schedule", "widget", "weekly")).result, 0);
+    await remove("schedule", "widget", "weekly");
     assert.equal(read(), block.replace(/ {2}weekly:[\s\S]*UTC\n/, ""));
-    await run("event", "widget", "order-placed");
-    await run("uses", "widget", "settings", "v1/ConfigMap", "'settings'");
-    assert.match((await remove("uses", "widget", "settings")).stdout, /lose:\n.*configmaps/);
-    assert.equal((await remove("event", "widget", "order-placed")).result, 0);
+    await add("event", "widget", "order-placed");
+    await add("uses", "widget", "settings", "v1/ConfigMap", "'settings'");
+    assert.match(await remove("uses", "widget", "settings"), /lose:\n.*configmaps/);
+    await remove("event", "widget", "order-placed");
     assert.equal(read(), block.replace(/ {2}weekly:[\s\S]*UTC\n/, ""));
-    const missing = await remove("schedule", "widget", "nighty");
-    assert.deepEqual([missing.result, missing.stdout], [1, ""]);
-    assert.match(missing.stderr, /schedules has no nighty\. Did you mean nightly\?\n$/);
+    assert.match(
+      await refused(1, "remove", "schedule", "widget", "nighty"),
+      /schedules has no nighty\. Did you mean nightly\?\n$/,
+    );
   });
 
   it("retires a kind of children first, so that none stays, and removes it then", async () => {
     const first = await remove("child", "widget", "v1/ConfigMap");
-    assert.deepEqual([first.result, first.stderr], [0, ""]);
     assert.deepEqual(parse(read()).children, [{ apiVersion: "v1", kind: "ConfigMap", retired: true }]);
-    assert.match(first.stdout, /Retired v1\/ConfigMap[\s\S]*argosy remove child widget v1\/ConfigMap/);
-    assert.equal((await remove("child", "widget", "v1/ConfigMap")).result, 0);
+    assert.match(first, /Retired v1\/ConfigMap[\s\S]*argosy remove child widget v1\/ConfigMap/);
+    await remove("child", "widget", "v1/ConfigMap");
     assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[]"));
   });
 
   it("says that a program needs storage for events from outside, and how to give it", async () => {
-    const { stdout } = await run("event", "widget", "order-placed");
+    const stdout = await add("event", "widget", "order-placed");
     assert.match(stdout, /pulumi config set outsideEventsStorage 1Gi/);
     assert.match(stdout, /outsideEvents: \{ storage: "1Gi" \}/);
   });
 
   it("adds to a definition before an empty document, and refuses an alias", async () => {
     addFiles(root, { "handlers/widget/operator.yaml": `${DEFINITION}---\n` });
-    const { result, stderr } = await run("schedule", "widget", "nightly", "0 3 * * *");
-    assert.deepEqual([result, stderr], [0, ""]);
+    await add("schedule", "widget", "nightly", "0 3 * * *");
     assert.equal(read(), `${DEFINITION}schedules:\n  nightly: { cron: 0 3 * * * }\n---\n`);
     const definition = DEFINITION.replace("[v1/ConfigMap]", "*none").replace(
       "crd:",
       "include: &none []\ncrd:",
     );
     addFiles(root, { "handlers/widget/operator.yaml": definition });
-    const refused = await run("child", "widget", "v1/Secret");
-    assert.deepEqual([refused.result, refused.stdout], [1, ""]);
-    assert.match(refused.stderr, /operator\.yaml: an alias stands for children\. Write it out/);
-    assert.equal(read(), definition);
+    const complaint = await refused(1, "add", "child", "widget", "v1/Secret");
+    assert.match(complaint, /operator\.yaml: an alias stands for children\. Write it out/);
   });
 
   it("writes nothing that would not be in order", async () => {
@@ -267,10 +253,7 @@ describe("argosy add", () => {
       [["rule", "widget", "get", "*"], 1, /a wildcard/],
       [["grant", "widget", "ClusterRole/view"], 1, /grants is given, and no kind of children is one of/],
     ] as const) {
-      const { result, stdout, stderr } = await run(...args);
-      assert.deepEqual([result, stdout], [code, ""], args.join(" "));
-      assert.match(stderr, complaint);
-      assert.equal(read(), DEFINITION);
+      assert.match(await refused(code, "add", ...args), complaint);
     }
   });
 });
