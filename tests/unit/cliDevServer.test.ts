@@ -37,7 +37,13 @@ describe("the server of argosy dev", () => {
     cache = writeFolder({});
     putBack = rememberVariables("ARGOSY_CACHE");
     process.env["ARGOSY_CACHE"] = cache;
-    server = await start(0);
+    server = await startLocalServer({
+      port: 0,
+      running: () => running,
+      record: new DevRecord(),
+      client: { server: SERVER } as KubernetesClient,
+      onEvent: () => {},
+    });
   });
   after(() => {
     server.close();
@@ -45,17 +51,6 @@ describe("the server of argosy dev", () => {
     putBack();
     removeFolder(cache);
   });
-
-  function start(port: number): Promise<LocalServer> {
-    const client = { server: SERVER } as KubernetesClient;
-    return startLocalServer({
-      port,
-      running: () => running,
-      record: new DevRecord(),
-      client,
-      onEvent: () => {},
-    });
-  }
 
   it("gives the metrics of all engines as one text, without the token", async () => {
     const text = await (await fetch(`${server.url}/metrics`)).text();
@@ -72,14 +67,6 @@ describe("the server of argosy dev", () => {
         assert.equal(answer.status, 401, where);
       }
     }
-  });
-
-  it("says that its port is taken", async () => {
-    const port = Number(new URL(server.url).port);
-    await assert.rejects(
-      start(port),
-      new CommandError(`Another program uses port ${port}. Choose another one with --port.`),
-    );
   });
 
   it("is found by the commands that look at the same API server, by a file that only its user can read", () => {

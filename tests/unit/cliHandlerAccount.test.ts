@@ -28,19 +28,19 @@ describe("cli: the account of a handler with rules", () => {
     await api.stop();
   });
 
-  async function open(rules = RULES, connection = api.connection()): Promise<HandlerAccount> {
+  const opened = async (rules = RULES, runner = api.connection(), signal?: AbortSignal) => {
     account = await openHandlerAccount({
       operator: { name: "cache", rules } as unknown as Operator,
-      runner: connection,
-      namespace: "argosy",
+      ...{ runner, namespace: "argosy", ...(signal && { signal }) },
       onRenewed: () => {
         renewed += 1;
       },
       onNotice: (notice) => notices.push(notice),
     });
-    assert.ok(account);
     return account;
-  }
+  };
+  const open = async (runner?: ReturnType<typeof api.connection>) =>
+    (await opened(RULES, runner)) ?? assert.fail("there is none");
 
   it("is the handler's own, in files that no other user may read, next to a kubeconfig", async () => {
     const { folder, env } = await open();
@@ -60,7 +60,7 @@ describe("cli: the account of a handler with rules", () => {
 
   it("has a kubeconfig that gives the server, its authority, the token and the namespace, and nothing of the runner's", async () => {
     const runner = api.connection({ token: () => "runner" });
-    const { env } = await open(RULES, runner);
+    const { env } = await open(runner);
     const found = await connectionFromKubeconfig(env.KUBECONFIG);
     assert.deepEqual(
       [found.server, found.certificateAuthority?.toString(), await found.token?.(), found.namespace],
@@ -71,7 +71,7 @@ describe("cli: the account of a handler with rules", () => {
 
   it("carries over how the server is to be trusted", async () => {
     const lax = api.connection({ skipVerification: true, serverName: "api.example.com" });
-    const found = await connectionFromKubeconfig((await open(RULES, lax)).env.KUBECONFIG);
+    const found = await connectionFromKubeconfig((await open(lax)).env.KUBECONFIG);
     assert.deepEqual([found.skipVerification, found.serverName], [true, "api.example.com"]);
   });
 
@@ -105,26 +105,11 @@ describe("cli: the account of a handler with rules", () => {
       refuse(response, 403);
       abort.abort(new Error("Ctrl-C"));
     };
-    const opened = openHandlerAccount({
-      operator: { name: "cache", rules: RULES } as unknown as Operator,
-      runner: api.connection(),
-      namespace: "argosy",
-      onRenewed: () => {},
-      onNotice: () => {},
-      signal: abort.signal,
-    });
-    await assert.rejects(opened, /Ctrl-C/);
+    await assert.rejects(opened(RULES, undefined, abort.signal), /Ctrl-C/);
   });
 
   it("is none without rules, and nothing is asked for", async () => {
-    const none = await openHandlerAccount({
-      operator: { name: "cache", rules: [] } as unknown as Operator,
-      runner: api.connection(),
-      namespace: "argosy",
-      onRenewed: () => {},
-      onNotice: () => {},
-    });
-    assert.equal(none, undefined);
+    assert.equal(await opened([]), undefined);
     assert.equal(api.calls.length, 0);
   });
 });

@@ -17,6 +17,7 @@ import { refused } from "./support/componentRuns";
 import { samplePlatform } from "./support/platform";
 import { run } from "./support/program";
 import { sampleProgram } from "./support/sampleOperators";
+import { titleOf } from "./support/titles";
 
 describe("wrong arguments of the components", function () {
   this.timeout(60_000);
@@ -25,45 +26,58 @@ describe("wrong arguments of the components", function () {
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
     new Operators("shop", { handlers: gears.definitions, ...args }, opts);
 
-  it("are readable for a program that uses a component directly, all of them at once", () =>
-    refused(
+  const wrong: readonly (readonly [program: () => unknown, message: RegExp])[] = [
+    [
       () => operators({ replicas: 0, runsKeptSeconds: -1, instalation: "x" } as Partial<OperatorsArgs>),
       /^Operators "shop": replicas is 0, outside of 1 to 5.*\nOperators "shop": runsKeptSeconds is -1.*\nOperators "shop": instalation is not a known field\. Did you mean installation\?$/,
-    ));
-
-  it("have a hint if they belong to the platform", () =>
-    refused(
+    ],
+    [
       () => operators({ argoEvents: "none" } as Partial<OperatorsArgs>),
       /^Operators "shop": argoEvents is not a known field\. Give it as platform: \{ argoEvents: \.\.\. \}\.$/,
-    ));
-
-  it("begin with the name, without which Pulumi can make nothing", async () => {
-    await refused(
+    ],
+    [
       () => new Operators("", { handlers: gears.root }),
       /^Operators: the name is empty\. Give one as the first argument/,
-    );
-    await refused(
-      () => new ArgoPlatform(undefined as unknown as string),
-      /^ArgoPlatform: the name is missing/,
-    );
-  });
-
-  it("of placement name every field that it has", () =>
-    refused(
+    ],
+    [() => new ArgoPlatform(undefined as unknown as string), /^ArgoPlatform: the name is missing/],
+    [
       () => operators({ placement: "prod" as unknown as object }),
       /placement .*Give any of registry, imagePullSecrets, nodeSelector, tolerations, affinity, priorityClassName, labels, annotations, serviceAccountAnnotations\.$/,
-    ));
-
-  it("of a platform name the component and the argument", async () => {
-    await refused(
-      () => new ArgoPlatform("argo", { namespace: "A" }),
-      /^ArgoPlatform "argo": namespace is "A"/,
-    );
-    await refused(
+    ],
+    [() => new ArgoPlatform("argo", { namespace: "A" }), /^ArgoPlatform "argo": namespace is "A"/],
+    [
       () => operators({ platform: { namespace: "argosy-system" } }),
       /^Operators "shop": platform: controllerNamespace is "argosy-system", the same as namespace/,
-    );
-  });
+    ],
+    [() => new Operators("ops", {} as OperatorsArgs), /handlers is missing\. Give the folder/],
+    [() => new Operators("ops", { handlers: [] }), /handlers is neither a folder nor a list/],
+    [
+      () => operators({ installation: "other" }),
+      /the operator gear was loaded for the installation "argosy", not for "other"/,
+    ],
+    [
+      () => new Operators("ops", { handlers: "./examples", overrides: { memcachd: {} } }),
+      /Did you mean memcached/,
+    ],
+    [
+      () => operators({ overrides: { memcached: { namespaces: ["shop"] } } }),
+      /overrides is given, and the operators are already loaded/,
+    ],
+    [
+      () => operators({ platform: pulumi.output(samplePlatform()) as unknown as ArgoPlatformArgs }),
+      /platform is not known yet.*Await the platform/,
+    ],
+    [
+      () => operators({ platform: { argosyVersion: "0.0.1" } as unknown as ArgoPlatformArgs }),
+      /platform has an argosyVersion, but not all fields.*0\.0\.1, which is older/,
+    ],
+    [
+      () => operators({ platform: { cluster: { context: "x" } } }),
+      /platform\.cluster is given.*argument cluster/,
+    ],
+  ];
+  for (const [program, message] of wrong)
+    it(`are refused: ${titleOf(message)}`, () => refused(program, message));
 
   it("in an operator's files are readable as well", async () => {
     addFiles(gears.root, { "broken/operator.yaml": "children: none\n" });
@@ -74,43 +88,13 @@ describe("wrong arguments of the components", function () {
     assert.throws(() => loadOperators(path.join(gears.root, "nowhere")), /the folder is missing/);
   });
 
-  it("for handlers say what to give", async () => {
-    await refused(() => new Operators("ops", {} as OperatorsArgs), /handlers is missing\. Give the folder/);
-    await refused(() => new Operators("ops", { handlers: [] }), /handlers is neither a folder nor a list/);
-    await refused(
-      () => operators({ installation: "other" }),
-      /the operator gear was loaded for the installation "argosy", not for "other"/,
-    );
-  });
-
-  it("in overrides are told, and right ones are heeded", async () => {
+  it("are not taken for right ones: overrides of a folder's operators are heeded", async () => {
     const overrides = { memcached: { namespaces: ["shop"] } };
     const outsideEvents = { storage: "1Gi" };
     const { manifests } = await run(
       () => new Operators("ops", { handlers: "./examples", overrides, outsideEvents }),
     );
     assert.ok(manifests.some(({ kind, metadata }) => kind === "Role" && metadata.namespace === "shop"));
-    const wrong = { memcachd: {} };
-    await refused(
-      () => new Operators("ops", { handlers: "./examples", overrides: wrong }),
-      /Did you mean memcached/,
-    );
-    await refused(() => operators({ overrides }), /overrides is given, and the operators are already loaded/);
-  });
-
-  it("for a platform say what to give", async () => {
-    await refused(
-      () => operators({ platform: pulumi.output(samplePlatform()) as unknown as ArgoPlatformArgs }),
-      /platform is not known yet.*Await the platform/,
-    );
-    await refused(
-      () => operators({ platform: { argosyVersion: "0.0.1" } as unknown as ArgoPlatformArgs }),
-      /platform has an argosyVersion, but not all fields.*0\.0\.1, which is older/,
-    );
-    await refused(
-      () => operators({ platform: { cluster: { context: "x" } } }),
-      /platform\.cluster is given.*argument cluster/,
-    );
   });
 });
 

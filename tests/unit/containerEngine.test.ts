@@ -10,6 +10,7 @@ import {
 } from "../../cli/containers/engine";
 import { Images, pullComplaint } from "../../cli/containers/images";
 import { removeFolder, writeFolder } from "./operatorFolder";
+import { titleOf } from "./support/titles";
 
 describe("cli: the engine for containers", () => {
   let folder: string;
@@ -52,23 +53,21 @@ describe("cli: the engine for containers", () => {
     });
   });
 
-  it("tells a refusal from one that is not running, by the engines' own words", () => {
-    folder = writeFolder({});
-    const refused =
-      "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock";
-    assert.match(
-      engineComplaint("docker", refused),
+  for (const [engine, words, complaint] of [
+    [
+      "docker",
+      "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock",
       /does not allow you to use it: permission denied .*usermod/,
-    );
-    assert.match(
-      engineComplaint(
-        "podman",
-        "Error: unable to connect to Podman socket: dial unix: no such file or directory",
-      ),
+    ],
+    [
+      "podman",
+      "Error: unable to connect to Podman socket: dial unix: no such file or directory",
       /is not running: .*podman machine start/,
-    );
-    assert.match(engineComplaint("docker", ""), /docker does not work: there is no message/);
-  });
+    ],
+    ["docker", "", /docker does not work: there is no message/],
+  ] as const)
+    it(`tells by the engine's own words: ${titleOf(complaint)}`, () =>
+      assert.match(engineComplaint(engine, words), complaint));
 });
 
 describe("cli: the image of a handler", () => {
@@ -115,22 +114,21 @@ describe("cli: the image of a handler", () => {
     assert.deepEqual(pulled, ["python:3", "python:3"]);
   });
 
-  it("is missed with the remedy: no network, no such image, something else", () => {
-    const away = "Error response from daemon: Head: dial tcp: lookup registry.example.com: no such host";
-    assert.match(
-      pullComplaint("docker", "a:1", away),
+  for (const [engine, words, complaint] of [
+    [
+      "docker",
+      "Error response from daemon: Head: dial tcp: lookup registry.example.com: no such host",
       /^Image a:1 is not here, and its registry cannot be reached: .*docker load --input FILE/,
-    );
-    const unknown = "Error response from daemon: manifest for a:1 not found: manifest unknown.";
-    assert.match(
-      pullComplaint("podman", "a:1", unknown),
+    ],
+    [
+      "podman",
+      "Error response from daemon: manifest for a:1 not found: manifest unknown.",
       /does not deliver it: .*manifest unknown\. Correct the image .*podman login/,
-    );
-    assert.match(
-      pullComplaint("docker", "a:1", "no space left on device"),
-      /docker cannot pull it: no space left/,
-    );
-  });
+    ],
+    ["docker", "no space left on device", /docker cannot pull it: no space left/],
+  ] as const)
+    it(`is missed with the remedy: ${titleOf(complaint)}`, () =>
+      assert.match(pullComplaint(engine, "a:1", words), complaint));
 });
 
 describe("cli: a container's way to the API server", () => {

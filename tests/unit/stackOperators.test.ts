@@ -26,6 +26,15 @@ new Operators("shop", { handlers: all.filter(({ name }) => name !== "gear") });
 `;
 /** Answers what its environment says. */
 const HANDLER = `export const reconcile = () => ({ children: [], status: { size: Number(process.env.SIZE) } });\n`;
+/** A further operator. */
+const GEAR = {
+  "operators/gear/operator.yaml": { ...widgetDefinition, handler: "main.js" },
+  "operators/gear/crd.yaml": widgetCrd(
+    { names: { kind: "Gear", plural: "gears" } },
+    { metadata: { name: "gears.shop.example.com" } },
+  ),
+  "operators/gear/main.js": HANDLER,
+};
 const status = { type: "object", properties: { size: { type: "integer" } } };
 
 describe("the operators of a stack", function () {
@@ -67,41 +76,26 @@ describe("the operators of a stack", function () {
     const { folders, load } = await ofStack("large");
     assert.deepEqual(folders, [path.join(root, "operators")]);
     const told = () =>
-      load().map(({ name, namespaces, resyncSeconds, timeoutSeconds }) => ({
-        name,
-        namespaces,
-        resyncSeconds,
-        timeoutSeconds,
-      }));
-    const [before] = told();
-    assert.deepEqual([before?.namespaces, before?.resyncSeconds], [["team"], 77]);
-    const crd = widgetCrd(
-      { names: { kind: "Gear", plural: "gears" } },
-      { metadata: { name: "gears.shop.example.com" } },
-    );
+      load().map(({ name, namespaces, resyncSeconds, timeoutSeconds }) => [
+        ...[name, namespaces, resyncSeconds, timeoutSeconds],
+      ]);
+    assert.deepEqual(told(), [["widget", ["team"], 77, 30]]);
     addFiles(root, {
       "operators/widget/operator.yaml": { ...widgetDefinition, handler: "main.js", timeoutSeconds: 7 },
-      "operators/gear/operator.yaml": { ...widgetDefinition, handler: "main.js" },
-      "operators/gear/crd.yaml": crd,
-      "operators/gear/main.js": HANDLER,
+      ...GEAR,
     });
-    const [gear, widget] = told();
-    assert.equal(gear?.name, "gear");
-    assert.deepEqual(widget, { name: "widget", namespaces: ["team"], resyncSeconds: 77, timeoutSeconds: 7 });
+    assert.deepEqual(told(), [
+      ["gear", "all", 600, 30],
+      ["widget", ["team"], 77, 7],
+    ]);
     removeFolder(path.join(root, "operators/widget"));
     assert.throws(load, /overrides\.widget/);
   });
 
   it("are those that the program deploys, and not all that it loads", async () => {
-    const crd = widgetCrd(
-      { names: { kind: "Gear", plural: "gears" } },
-      { metadata: { name: "gears.shop.example.com" } },
-    );
     addFiles(root, {
       "index.ts": FILTERING,
-      "operators/gear/operator.yaml": { ...widgetDefinition, handler: "main.js" },
-      "operators/gear/crd.yaml": crd,
-      "operators/gear/main.js": HANDLER,
+      ...GEAR,
     });
     const { load } = await ofStack("dev");
     assert.deepEqual(
