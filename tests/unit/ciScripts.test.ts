@@ -43,6 +43,14 @@ describe("the scripts of CI", () => {
     return { status, stdout, stderr };
   }
 
+  /** A folder with these files, of which those in bin/ are programs. The PATH that begins with these. */
+  function withPrograms(files: Parameters<typeof writeFolder>[0]): string {
+    folder = writeFolder(files);
+    for (const file of Object.keys(files).filter((each) => each.startsWith("bin/")))
+      chmodSync(path.join(folder, file), 0o755);
+    return `${path.join(folder, "bin")}:${process.env["PATH"]}`;
+  }
+
   describe(".ci/deployedCommit.mjs", () => {
     before(() => {
       folder = writeFolder({});
@@ -160,14 +168,13 @@ describe("the scripts of CI", () => {
   describe(".ci/verdict", () => {
     /** The verdict where the command says this and ends with this exit code. */
     function verdict(exitCode: number, allowed: string) {
-      folder = writeFolder({
+      const PATH = withPrograms({
         "bin/npm": `#!/bin/sh\necho the verdict\necho "asked for: $*" >&2\nexit ${exitCode}\n`,
       });
-      chmodSync(path.join(folder, "bin/npm"), 0o755);
       const file = path.join(folder, "verdict.md");
       const summary = path.join(folder, "summary.md");
       const env = {
-        PATH: `${path.join(folder, "bin")}:${process.env["PATH"]}`,
+        PATH,
         ALLOWED: allowed,
         GITHUB_STEP_SUMMARY: summary,
       };
@@ -207,14 +214,13 @@ describe("the scripts of CI", () => {
   describe(".ci/diff", () => {
     /** The comment where the command says this and ends with this exit code. */
     function diff(exitCode: number, kubeconfig: string, isJob = false) {
-      folder = writeFolder({
+      const PATH = withPrograms({
         "bin/npm": `#!/bin/sh\necho "asked for: $*"\nexit ${exitCode}\n`,
         kubeconfig,
       });
-      chmodSync(path.join(folder, "bin/npm"), 0o755);
       const file = path.join(folder, "diff.md");
       const env = {
-        PATH: `${path.join(folder, "bin")}:${process.env["PATH"]}`,
+        PATH,
         KUBECONFIG: path.join(folder, "kubeconfig"),
         ...(isJob && { GITHUB_STEP_SUMMARY: path.join(folder, "summary") }),
       };
@@ -300,17 +306,14 @@ describe("the scripts of CI", () => {
     describe("rehearsed by .ci/rehearse.mjs", () => {
       /** Of a repository with today's workflow, whose packing makes these files. */
       function rehearse(packed: string, tag = "v1.2.3") {
-        const bin = {
-          "bin/npm": `#!/bin/sh
-case "$1 $*" in publish*--dry-run*) echo "npm $*" ;; publish*) echo published ;; view*) exit 1 ;; esac
-`,
-        };
         const pack = `#!/bin/sh
 mkdir -p "$1" package && echo '{ "name": "@a/b", "version": "1.2.3" }' > package/package.json
 for file in ${packed}; do tar -czf "$1/$file" package; done
 `;
-        folder = writeFolder({
-          ...bin,
+        const PATH = withPrograms({
+          "bin/npm": `#!/bin/sh
+case "$1 $*" in publish*--dry-run*) echo "npm $*" ;; publish*) echo published ;; view*) exit 1 ;; esac
+`,
           ...Object.fromEntries(Object.entries(NAMING).map(([file, text]) => [`repository/${file}`, text])),
           "repository/CHANGELOG.md": NOTES.replace("2026-11-30", "unreleased"),
           "repository/.ci/pack": pack,
@@ -319,14 +322,13 @@ for file in ${packed}; do tar -czf "$1/$file" package; done
         mkdirSync(path.join(repository, ".github/workflows"), { recursive: true });
         for (const file of [".ci/release.mjs", ".github/workflows/release.yml"])
           copyFileSync(path.join(ROOT, file), path.join(repository, file));
-        for (const file of ["bin/npm", "repository/.ci/pack"]) chmodSync(path.join(folder, file), 0o755);
+        chmodSync(path.join(repository, ".ci/pack"), 0o755);
         for (const args of [
           ["init", "--quiet"],
           ["add", "."],
           ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "all"],
         ])
           spawnSync("git", ["-C", repository, ...args]);
-        const PATH = `${path.join(folder, "bin")}:${process.env["PATH"]}`;
         return run(".ci/rehearse.mjs", [tag, repository], { env: { PATH, TMPDIR: folder } });
       }
       const ALL = "package.tgz plugin.tgz plugin.tar.gz package.cdx.json";
@@ -370,13 +372,11 @@ for file in ${packed}; do tar -czf "$1/$file" package; done
     /** Of a registry that has each image for these platforms. */
     function resolved(platforms: readonly (readonly [os: string, architecture: string])[]) {
       const manifests = platforms.map(([os, architecture]) => ({ platform: { os, architecture } }));
-      folder = writeFolder({
+      const PATH = withPrograms({
         "bin/crane": `#!/bin/sh
 [ "$1" = manifest ] && printf '{"of":"%s","manifests":%s}' "$2" '${JSON.stringify(manifests)}'
 `,
       });
-      chmodSync(path.join(folder, "bin/crane"), 0o755);
-      const PATH = `${path.join(folder, "bin")}:${process.env["PATH"]}`;
       return run(".ci/images.mjs", [path.join(folder, "named")], { env: { PATH, HOME: folder } });
     }
     const read = (name: string) => readFileSync(path.join(folder, "named", name), "utf8");
@@ -403,14 +403,12 @@ for file in ${packed}; do tar -czf "$1/$file" package; done
 
   describe(".ci/scan", () => {
     function scanned(bad: string) {
-      folder = writeFolder({
+      const PATH = withPrograms({
         "bin/trivy": `#!/bin/sh\necho "$@"\ncase "$*" in *${bad}) exit 1 ;; esac\n`,
         "images.txt": "a/b:1@sha256:1\na/c:1@sha256:2\n",
         "engine.cdx.json": "{}",
         "package.cdx.json": "{}",
       });
-      chmodSync(path.join(folder, "bin/trivy"), 0o755);
-      const PATH = `${path.join(folder, "bin")}:${process.env["PATH"]}`;
       const { status, stdout } = run(".ci/scan", [folder], { env: { PATH } });
       return { status, commands: stdout.split("\n").filter((line) => /^(image|sbom) /.test(line)) };
     }
@@ -454,7 +452,7 @@ for file in ${packed}; do tar -czf "$1/$file" package; done
     it("is the rest of it, if a run was interrupted", () => {
       const { publish } = workflow().jobs;
       const script = publish?.steps?.at(-1)?.run ?? "";
-      folder = writeFolder({
+      const PATH = withPrograms({
         "a/package/package.json": '{ "name": "@a/b", "version": "1.2.3" }',
         "b/package/package.json": '{ "name": "@a/plugin", "version": "1.2.3" }',
         published: "",
@@ -465,7 +463,6 @@ if [ "$1" = view ]; then grep -x "$2" published || { echo E404 >&2; exit 1; }; e
 case "$2:$BROKEN" in *package.tgz:*) echo @a/b@1.2.3 ;; *:yes) exit 1 ;; *) echo @a/plugin@1.2.3 ;; esac >> published
 `,
       });
-      chmodSync(path.join(folder, "bin/npm"), 0o755);
       for (const [name, file] of [
         ["a", "package"],
         ["b", "plugin"],
@@ -481,9 +478,7 @@ case "$2:$BROKEN" in *package.tgz:*) echo @a/b@1.2.3 ;; *:yes) exit 1 ;; *) echo
         const { status } = spawnSync("bash", ["-e", "-c", script], {
           cwd: folder,
           env: {
-            PATH: `${path.join(folder, "bin")}:${process.env["PATH"]}`,
-            GITHUB_REF_NAME: "v1.2.3",
-            BROKEN: broken,
+            ...{ PATH, GITHUB_REF_NAME: "v1.2.3", BROKEN: broken },
           },
         });
         return { status, lines: readFileSync(path.join(folder, "published"), "utf8") };

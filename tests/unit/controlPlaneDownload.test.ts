@@ -49,14 +49,19 @@ describe("downloading the control plane's programs", () => {
     ...further,
   });
 
-  async function assertNothingLeft(): Promise<void> {
+  const download = (further: Partial<Asset> = {}, signal?: AbortSignal) =>
+    downloadProgram(asset(further), { target, workDirectory, ...(signal && { signal }) });
+
+  /** Nothing of it is left. */
+  async function refused(downloading: Promise<void>, expected: RegExp | ((error: unknown) => boolean)) {
+    await assert.rejects(downloading, expected);
     assert.ok(!existsSync(target));
     assert.deepEqual(await readdir(workDirectory), []);
   }
 
   it("puts an executable program in its place", async () => {
     answer = (_incoming, outgoing) => outgoing.end(program);
-    await downloadProgram(asset(), { target, workDirectory });
+    await download();
     assert.equal(execFileSync(target).toString(), "version 1\n");
     assert.deepEqual(await readdir(workDirectory), []);
   });
@@ -68,7 +73,7 @@ describe("downloading the control plane's programs", () => {
     const archive = await readFile(join(directory, "archive"));
     published = `${sha256("other")}  other\n${sha256(archive)}  kwok\n`;
     answer = (_incoming, outgoing) => outgoing.end(archive);
-    await downloadProgram(asset({ member: "etcd-v1/etcd" }), { target, workDirectory });
+    await download({ member: "etcd-v1/etcd" });
     assert.equal(execFileSync(target).toString(), "version 1\n");
   });
 
@@ -78,16 +83,14 @@ describe("downloading the control plane's programs", () => {
       outgoing.write(program, () => outgoing.destroy());
     };
     const offline = (error: unknown) => error instanceof UnavailableError && error.isOffline;
-    await assert.rejects(downloadProgram(asset(), { target, workDirectory }), offline);
-    await assertNothingLeft();
+    await refused(download(), offline);
   });
 
   it("leaves nothing when what comes is not a program", async () => {
     const page = "<html>Please log in to this hotel's network</html>";
     published = sha256(page);
     answer = (_incoming, outgoing) => outgoing.end(page);
-    await assert.rejects(downloadProgram(asset(), { target, workDirectory }));
-    await assertNothingLeft();
+    await refused(download(), () => true);
   });
 
   it("does not run what has another checksum than the publisher says, and names both", async () => {
@@ -95,16 +98,13 @@ describe("downloading the control plane's programs", () => {
     const evil = `#!/bin/sh\ntouch ${ran}\n`;
     answer = (_incoming, outgoing) => outgoing.end(evil);
     const expected = new RegExp(`${sha256(evil)}.* not ${sha256(program)}`);
-    await assert.rejects(downloadProgram(asset(), { target, workDirectory }), expected);
+    await refused(download(), expected);
     assert.ok(!existsSync(ran));
-    await assertNothingLeft();
   });
 
   it("does not unpack an archive of another checksum", async () => {
     answer = (_incoming, outgoing) => outgoing.end("no archive");
-    const downloading = downloadProgram(asset({ member: "etcd" }), { target, workDirectory });
-    await assert.rejects(downloading, /its SHA-256 is/);
-    await assertNothingLeft();
+    await refused(download({ member: "etcd" }), /its SHA-256 is/);
   });
 
   for (const [what, text, expected] of [
@@ -115,8 +115,7 @@ describe("downloading the control plane's programs", () => {
     it(`does not download where ${what}`, async () => {
       published = text;
       answer = () => assert.fail("downloaded");
-      await assert.rejects(downloadProgram(asset(), { target, workDirectory }), expected);
-      await assertNothingLeft();
+      await refused(download(), expected);
     });
   }
 
@@ -127,14 +126,13 @@ describe("downloading the control plane's programs", () => {
     ];
     published = JSON.stringify({ assets });
     answer = (_incoming, outgoing) => outgoing.end(program);
-    await downloadProgram(asset(), { target, workDirectory });
+    await download();
     assert.ok(existsSync(target));
   });
 
   it("leaves nothing when the server refuses, and says so", async () => {
     answer = (_incoming, outgoing) => outgoing.writeHead(404).end();
-    await assert.rejects(downloadProgram(asset(), { target, workDirectory }), /HTTP status 404/);
-    await assertNothingLeft();
+    await refused(download(), /HTTP status 404/);
   });
 
   it("leaves nothing when it is aborted", async () => {
@@ -143,8 +141,7 @@ describe("downloading the control plane's programs", () => {
       outgoing.writeHead(200, { "Content-Length": 1000 });
       outgoing.write(program, () => abort.abort(new Error("enough")));
     };
-    await assert.rejects(downloadProgram(asset(), { target, workDirectory, signal: abort.signal }), /enough/);
-    await assertNothingLeft();
+    await refused(download({}, abort.signal), /enough/);
   });
 
   it("is possible if the file exists, and not otherwise", async () => {

@@ -26,11 +26,19 @@ describe("the log of a container", () => {
     await api.stop();
   });
 
+  const read = (onLine: (line: PodLine) => void, tail = 1) =>
+    readLog(transport, SOURCE, { tail, follow: false, signal: abort.signal }, onLine);
+  /** Follows it, and fails at any trouble unless that is to be told. */
+  const follow = (
+    onLine: (line: PodLine) => void,
+    look: () => Promise<(typeof SOURCE)[]> = async () => [SOURCE],
+    onTrouble: (what: string, error: Error) => void = () => assert.fail(),
+  ) => followLogs(transport, look, { tail: 1, signal: abort.signal, lookMs: 5, onTrouble }, onLine);
+
   it("is asked for by the kubelet's own words, and cut into lines with their times", async () => {
     api.answer = (_, response) => void response.end(line(1, "first") + line(2, "second, of two\twords"));
     const lines: PodLine[] = [];
-    const options = { tail: 7, follow: false, signal: abort.signal };
-    await readLog(transport, SOURCE, options, (each) => void lines.push(each));
+    await read((each) => void lines.push(each), 7);
     assert.deepEqual(
       lines.map(({ time, text }) => [time, text]),
       [
@@ -44,14 +52,13 @@ describe("the log of a container", () => {
   });
 
   it("has no lines where the container has not begun or the pod is gone, and any other refusal is told", async () => {
-    const read = () =>
-      readLog(transport, SOURCE, { tail: 1, follow: false, signal: abort.signal }, () => assert.fail());
+    const noLine = () => assert.fail();
     for (const code of [400, 404]) {
       api.answer = (_, response) => refuse(response, code);
-      await read();
+      await read(noLine);
     }
     api.answer = (_, response) => refuse(response, 403);
-    await assert.rejects(read(), /403/);
+    await assert.rejects(read(noLine), /403/);
   });
 
   it("is followed over the end of a stream and into new pods, and no line comes twice", async () => {
@@ -62,14 +69,9 @@ describe("the log of a container", () => {
     };
     const shown: string[] = [];
     const sources = [SOURCE];
-    const options = { tail: 10, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
-    const following = followLogs(
-      transport,
+    const following = follow(
+      ({ pod, text }) => void shown.push(`${pod} ${text}`),
       async () => sources,
-      options,
-      ({ pod, text }) => {
-        shown.push(`${pod} ${text}`);
-      },
     );
     await eventually(() => assert.deepEqual(shown, ["one a"]));
     open[0]?.end();
@@ -84,19 +86,17 @@ describe("the log of a container", () => {
   it("is followed again after trouble, which is told once", async () => {
     const told: string[] = [];
     const shown: string[] = [];
-    const options = {
-      tail: 10,
-      signal: abort.signal,
-      lookMs: 5,
-      onTrouble: (what: string, error: Error) => void told.push(`${what}: ${error.message}`),
-    };
     let looks = 0;
     const look = async () => {
       if (++looks % 2 === 0) throw new ApiUnreachableError("GET /", new Error("no answer"));
       return [SOURCE];
     };
     api.answer = (_, response) => refuse(response, 502, { message: "the kubelet does not answer" });
-    const following = followLogs(transport, look, options, ({ text }) => void shown.push(text));
+    const following = follow(
+      ({ text }) => void shown.push(text),
+      look,
+      (what, error) => void told.push(`${what}: ${error.message}`),
+    );
     await eventually(() => assert.ok(api.calls.length > 2 && looks > 4));
     const trouble = "the log of one/runner: the kubelet does not answer";
     const pods = "the operator's pods: GET /: no answer";
@@ -115,13 +115,7 @@ describe("the log of a container", () => {
       response.write(line(open.length, String(open.length)));
     };
     const shown: string[] = [];
-    const options = { tail: 1, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
-    const following = followLogs(
-      transport,
-      async () => [SOURCE],
-      options,
-      ({ text }) => void shown.push(text),
-    );
+    const following = follow(({ text }) => void shown.push(text));
     await eventually(() => assert.deepEqual(shown, ["1"]));
     api.cut();
     await eventually(() => assert.deepEqual(shown, ["1", "2"]));
@@ -130,36 +124,25 @@ describe("the log of a container", () => {
   });
 
   it("is not followed without the right to read it, or by a user that the cluster does not recognize", async () => {
-    const options = { tail: 1, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
-    const look = async () => [SOURCE];
     for (const code of [401, 403]) {
       api.answer = (_, response) => refuse(response, code, { message: "you may not" });
-      await assert.rejects(
-        followLogs(transport, look, options, () => {}),
-        /you may not/,
-      );
+      const noLine = () => {};
+      await assert.rejects(follow(noLine), /you may not/);
       const refused = async () => {
         throw new ApiError(code, { message: "no pods for you" }, "GET /");
       };
-      await assert.rejects(
-        followLogs(transport, refused, options, () => {}),
-        /no pods for you/,
-      );
+      await assert.rejects(follow(noLine, refused), /no pods for you/);
     }
   });
 
   it("is not followed after a mistake of our own", async () => {
-    const options = { tail: 1, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
     api.answer = (_, response) => void response.write(line(1, "a"));
     const mistake = () => {
       throw new TypeError("undefined is not a line");
     };
+    await assert.rejects(follow(mistake), /undefined is not a line/);
     await assert.rejects(
-      followLogs(transport, async () => [SOURCE], options, mistake),
-      /undefined is not a line/,
-    );
-    await assert.rejects(
-      followLogs(transport, mistake, options, () => {}),
+      follow(() => {}, mistake),
       /undefined is not a line/,
     );
   });
