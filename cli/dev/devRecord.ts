@@ -31,7 +31,7 @@ export interface EngineRecord {
  * The last runs and the last lines of the operators that `argosy dev` runs, as `argosy runs` and `argosy logs` find them in a
  * cluster: the runs as Workflows, the lines as the runner's and the handler's containers write them.
  *
- * Guarantee (tests/unit/cliDevRecord.test.ts): it takes at most 5 MiB, whatever handlers write.
+ * Guarantee (tests/unit/cliDevServer.test.ts): it takes at most 5 MiB, whatever handlers write.
  */
 export class DevRecord {
   private readonly kept = new Bounded<{ readonly report: string; readonly run: Manifest }>(MOST_RUNS);

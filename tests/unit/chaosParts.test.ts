@@ -1,6 +1,25 @@
 import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { appendFileSync, readFileSync } from "node:fs";
+import path from "node:path";
+import fc from "fast-check";
+import { InterruptedError } from "../../cli/common/interruption";
+import { parseLedger, withoutKeys } from "../../tools/chaos/effects";
+import { generatePlan, type PlanOptions } from "../../tools/chaos/generatePlan";
 import { Administrator } from "../../tools/chaos/inCluster/administrator";
 import { partsOf } from "../../tools/chaos/inCluster/parts";
+import {
+  type ControlPlaneProgram,
+  controlPlaneProcess,
+  killControlPlane,
+  podProcesses,
+  signal,
+} from "../../tools/chaos/inCluster/processes";
+import { lastErrorOf } from "../../tools/chaos/inCluster/stack";
+import type { Outcome } from "../../tools/chaos/perform";
+import { figuresByKind, formatJson, formatText } from "../../tools/chaos/report";
+import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { json, TestApiServer } from "./support/testApiServer";
 
 describe("the parts that chaos goes wrong with", () => {
@@ -51,5 +70,263 @@ describe("the parts that chaos goes wrong with", () => {
     assert.deepEqual(await namesOf("runners"), ["a"]);
     runners = [["a"], ["a", "b"]];
     assert.deepEqual(await namesOf("standby"), ["b"]);
+  });
+});
+
+const FAULTS = ["a", "b", "c", "d"];
+const options = fc.record<PlanOptions>({
+  seed: fc.nat(),
+  changes: fc.integer({ min: 1, max: 400 }),
+  objects: fc.integer({ min: 1, max: 40 }),
+  calmRounds: fc.integer({ min: 0, max: 2 }),
+  changesPerRound: fc.integer({ min: 1, max: 60 }),
+  faults: fc.constant(FAULTS),
+  faultSeconds: fc.constant([2, 6] as const),
+  mostDelayMs: fc.nat(200),
+});
+
+describe("the plan of a chaos run", () => {
+  it("is the same for the same seed, and another for another", () => {
+    fc.assert(fc.property(options, (each) => assert.deepEqual(generatePlan(each), generatePlan(each))));
+    const of = (seed: number) =>
+      generatePlan({
+        seed,
+        changes: 50,
+        objects: 5,
+        calmRounds: 1,
+        changesPerRound: 10,
+        faults: FAULTS,
+        faultSeconds: [1, 2],
+        mostDelayMs: 5,
+      });
+    assert.notDeepEqual(of(1).rounds, of(2).rounds);
+  });
+
+  it("has as many changes as it was asked for, and no two with the same number", () => {
+    fc.assert(
+      fc.property(options, (each) => {
+        const changes = generatePlan(each).rounds.flatMap((round) => round.changes);
+        assert.equal(changes.length, each.changes);
+        const values = changes.flatMap((change) => ("wish" in change ? [change.wish.value] : []));
+        assert.equal(new Set(values).size, values.length);
+      }),
+    );
+  });
+
+  it("creates only missing objects, and changes only existing ones", () => {
+    fc.assert(
+      fc.property(options, (each) => {
+        const alive = new Set<string>();
+        for (const { verb, object } of generatePlan(each).rounds.flatMap(({ changes }) => changes)) {
+          if (verb === "create") assert.ok(!alive.has(object), object);
+          else if (verb !== "apply") assert.ok(alive.has(object), `${verb} ${object}`);
+          if (verb === "delete" || verb === "orphan") alive.delete(object);
+          else alive.add(object);
+        }
+      }),
+    );
+  });
+
+  it("has no fault in its calm rounds, then every kind before any comes again", () => {
+    fc.assert(
+      fc.property(options, (each) => {
+        const { rounds } = generatePlan(each);
+        const others = rounds.slice(each.calmRounds);
+        for (const { faults } of rounds.slice(0, each.calmRounds)) assert.deepEqual(faults, []);
+        for (const { faults } of others) assert.ok(faults.length > 0);
+        const times = new Map(FAULTS.map((kind) => [kind, 0]));
+        for (const { changes, faults } of others) {
+          assert.equal(new Set(faults.map(({ kind }) => kind)).size, faults.length);
+          for (const { kind, seconds, afterChanges } of faults) {
+            assert.ok(afterChanges < changes.length && seconds >= 2 && seconds <= 6);
+            times.set(kind, (times.get(kind) ?? 0) + 1);
+          }
+        }
+        // Two in one round must differ, which may put one of them off.
+        assert.ok(Math.max(...times.values()) - Math.min(...times.values()) <= 2);
+      }),
+    );
+  });
+});
+
+const entry = (key: string, value: number) => JSON.stringify({ key, value });
+
+describe("what a chaos run's handler did outside", () => {
+  it("is counted by its id, with the changes that it was done for", () => {
+    const effects = parseLedger([entry("u/1", 3), entry("u/1", 3), entry("u/2", 4), '{"key":"u/'].join("\n"));
+    assert.deepEqual(
+      [...effects].map(([id, { acts, values }]) => [id, acts, [...values]]),
+      [
+        ["u/1", 2, [3]],
+        ["u/2", 1, [4]],
+      ],
+    );
+  });
+
+  it("is told from what another form did before, which shares the ledger", () => {
+    const before = parseLedger(entry("a/1", 1));
+    const effects = parseLedger([entry("a/1", 1), entry("a/1", 1), entry("b/1", 1)].join("\n"));
+    assert.deepEqual([...withoutKeys(effects, before).keys()], ["b/1"]);
+  });
+});
+
+const OUTCOME: Outcome = {
+  seed: 7,
+  rounds: 5,
+  changes: 30,
+  lost: [],
+  convergence: [
+    { kinds: ["sensor: killed", "handler: hang"], seconds: 4 },
+    { kinds: ["sensor: killed"], seconds: 2 },
+    { kinds: [], seconds: 1 },
+  ],
+  leftOut: [{ kind: "etcd: killed", why: "it needs --node-faults" }],
+  effects: { keys: 20, repeated: 3 },
+  seconds: 99.6,
+};
+const COMMAND = "npm run chaos -- --seed 7";
+
+describe("the report of a chaos run", () => {
+  it("has a line for each kind of fault: a round with two of them counts for both", () => {
+    assert.deepEqual(figuresByKind(OUTCOME), [
+      { kind: "handler: hang", rounds: 1, p50: 4, max: 4 },
+      { kind: "no fault", rounds: 1, p50: 1, max: 1 },
+      { kind: "sensor: killed", rounds: 2, p50: 2, max: 4 },
+    ]);
+  });
+
+  it("tells people what was lost, done again and left out", () => {
+    const text = formatText("pod", OUTCOME, COMMAND);
+    assert.match(text, /^pod: 30 changes, 0 objects lost, in 100 s \(seed 7\)$/m);
+    assert.match(text, /^effects outside for 20 generations; repeated for the same generation: 3$/m);
+    assert.match(text, /^sensor: killed +2 +2\.0 +4\.0$/m);
+    assert.match(text, /^left out: etcd: killed: it needs --node-faults$/m);
+    assert.doesNotMatch(text, /broken off|repeat it/);
+  });
+
+  it("tells the history of what is lost, and what repeats the run", () => {
+    const lost = [{ object: "o-1", what: ["it does not exist"], history: [{ at: 1, what: "delete o-1" }] }];
+    const text = formatText("pod", { ...OUTCOME, lost }, COMMAND);
+    assert.match(
+      text,
+      /^lost: o-1\n {2}it does not exist\n +1\.0 s {2}delete o-1\nrepeat it: npm run chaos/m,
+    );
+    const [run] = JSON.parse(formatJson({ pod: { ...OUTCOME, lost } }, COMMAND)).runs;
+    assert.deepEqual([run.lost, run.losses[0].object], [1, "o-1"]);
+  });
+
+  it("tells where and why a run was broken off, with the figures of the rounds before", () => {
+    for (const [brokenOff, why] of [
+      [new InterruptedError("SIGINT"), "interrupted"],
+      [new Error("o-1: tried for 330 s"), "o-1: tried for 330 s"],
+    ] as const) {
+      const outcome = { ...OUTCOME, brokenOff };
+      const text = formatText("pod", outcome, COMMAND);
+      assert.ok(text.includes(`aborted after 3 of 5 rounds: ${why}\n`), text);
+      assert.match(text, /^sensor: killed +2 +2\.0 +4\.0$/m);
+      const { runs, command } = JSON.parse(formatJson({ pod: outcome }, COMMAND));
+      const { execution, rounds, finishedRounds, convergence } = runs[0];
+      assert.deepEqual(
+        { execution, rounds, finishedRounds, kinds: convergence.length, why: runs[0].brokenOff, command },
+        { execution: "pod", rounds: 5, finishedRounds: 3, kinds: 3, why, command: COMMAND },
+      );
+    }
+  });
+});
+
+describe("what Pulumi says of an up that failed", () => {
+  const said = (...lines: string[]) => lastErrorOf({ message: lines.join("\n") });
+
+  it("is its last error", () => {
+    const text = said(
+      "error: one",
+      "  error: 1 error occurred:",
+      "* two",
+      "  error: the API server is away",
+      "done",
+    );
+    assert.equal(text, "error: the API server is away");
+  });
+
+  it("is why the program failed, where it has", () => {
+    const text = said("error: Running program 'index.ts' failed:", "  Error: Expected )", "    at a.ts:1");
+    assert.equal(text, "error: Running program 'index.ts' failed: Error: Expected )");
+  });
+
+  it("is its last line where it reports none, and never nothing", () => {
+    assert.equal(said("code: -2", "killed", ""), "killed");
+    assert.equal(said(""), "");
+  });
+});
+
+/** Notes how it was started, and stays. */
+const PROGRAM =
+  'require("node:fs").appendFileSync("starts", JSON.stringify([process.cwd(), process.env.MARK, process.argv[1]]) + "\\n"); setInterval(() => {}, 1000);';
+
+describe("a process of a control plane", () => {
+  const name = `argosy-victim-${process.pid}`;
+  const option = "--secure-port";
+  const program: ControlPlaneProgram = { name, option, value: "6443" };
+  let folder: string;
+  let victim: ChildProcess;
+  const starts = () => readFileSync(path.join(folder, "starts"), "utf8").trim().split("\n");
+
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    appendFileSync(path.join(folder, "starts"), "");
+    victim = spawn(process.execPath, ["-e", PROGRAM, "--", "an argument", `${option}=6443`], {
+      argv0: name,
+      cwd: folder,
+      env: { MARK: "a=b" },
+      stdio: "ignore",
+    });
+    await eventually(() => assert.ok(starts().length === 1 && starts()[0] !== "", "it has started"));
+  });
+  afterEach(() => {
+    victim.kill("SIGKILL");
+    try {
+      signal(controlPlaneProcess(program), "SIGKILL");
+    } catch {
+      // It was not started again.
+    }
+  });
+
+  it("is found by its program's name", () => {
+    assert.equal(controlPlaneProcess(program).id, victim.pid);
+    assert.throws(
+      () => controlPlaneProcess({ ...program, name: "argosy-no-such-program" }),
+      /no process of argosy-no-such-program/,
+    );
+  });
+
+  it("is told from that of another cluster on the same machine, whichever began first", async () => {
+    const theirs = spawn(process.execPath, ["-e", PROGRAM, "--", "theirs", option, "7443,7444"], {
+      argv0: name,
+      cwd: folder,
+      stdio: "ignore",
+    });
+    try {
+      await eventually(() => assert.equal(starts().length, 2));
+      assert.equal(controlPlaneProcess(program).id, victim.pid);
+      assert.equal(controlPlaneProcess({ ...program, value: "7444" }).id, theirs.pid);
+      assert.throws(() => controlPlaneProcess({ ...program, value: "744" }), /with --secure-port=744 is in/);
+    } finally {
+      theirs.kill("SIGKILL");
+    }
+  });
+
+  it("is killed, and started again as it was unless it already runs", async () => {
+    const start = await killControlPlane(program);
+    assert.throws(() => controlPlaneProcess(program));
+    await start();
+    await eventually(() => assert.ok(starts().length === 2, "it has started again"));
+    assert.deepEqual(JSON.parse(starts()[1] ?? ""), [folder, "a=b", "an argument"]);
+    assert.equal(starts()[1], starts()[0]);
+    assert.notEqual(controlPlaneProcess(program).id, victim.pid);
+  });
+
+  it("of a pod is told from every other", () => {
+    const metadata = { name: "web", uid: "0f0e0d0c-no-such-pod", resourceVersion: "1" };
+    assert.throws(() => podProcesses({ apiVersion: "v1", kind: "Pod", metadata }), /no process of pod web/);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { displayPath, type OperatorError } from "../../definition/problems";
 import type { Operator } from "../../runtime/operator/definition";
@@ -11,7 +11,8 @@ import {
   widgetDefinition,
   writeFolder,
 } from "./operatorFolder";
-import { command, granting, useWidgetFolder } from "./support/widgetFolder";
+import { titleOf } from "./support/titles";
+import { command, granting, image, useWidgetFolder } from "./support/widgetFolder";
 
 describe("loadOperator", () => {
   const widget = useWidgetFolder();
@@ -346,4 +347,329 @@ describe("loadOperator", () => {
     symlinkSync(file, file);
     assert.match(widget.problemWith({}) ?? "", /"main.py" cannot be read\. Name a file/);
   });
+});
+
+describe("loadOperator", () => {
+  const widget = useWidgetFolder();
+
+  const child = (fields: object) => ({
+    children: [{ apiVersion: "apps/v1", kind: "Deployment", ...fields }],
+  });
+  const rule = (fields: object) => ({
+    rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"], ...fields }],
+  });
+
+  const refused: [object, RegExp][] = [
+    [{ crd: 3 }, /^crd must be a string, not the number 3: write it in quotes\. Give the path/],
+    [{ crd: "" }, /^crd is empty\. /],
+    [{ handler: [] }, /^handler must be a string or an object, not a list\. /],
+    [image("python"), /^handler.image is "python", without a tag or a digest\. Pin/],
+    [image("localhost:5000/python"), /without a tag or a digest/],
+    [image("python:latest"), /^handler.image is "python:latest", and .* Pin the image/],
+    [image("python :3"), /^handler.image is "python :3", which cannot be the name of an image/],
+    [image(":3"), /^handler.image is ":3", which cannot be the name of an image/],
+    [command(), /^handler.command is empty\. Give program and arguments/],
+    [{ handler: { image: "a:1", command: "x" } }, /must be a list, not the string "x"/],
+    [
+      command("python3", 3),
+      /^handler.command\[1\] must be a string, not the number 3: write it in quotes\. /,
+    ],
+    [command("python3", "mian.py"), /^handler.command\[1\] "mian.py" is missing\. Create/],
+    [command("./run"), /^handler.command\[0\] ".\/run" is missing\. /],
+    [
+      command("python3", "--domain", ".example.com"),
+      /^handler.command\[2\] ".example.com" is missing\. .*with its option: --host=example\.com\.$/,
+    ],
+    [command("python3", "../x.py"), /is outside of the operator's folder\. Put/],
+    [{ formerNames: "cache" }, /^formerNames must be a list, not the string/],
+    [
+      { formerNames: ["Cache"] },
+      /^formerNames\[0\] is "Cache", which cannot be an operator's name\. Give a name/,
+    ],
+    [{ formerNames: ["a".repeat(41)] }, /cannot be an operator.s name/],
+    [{ formerNames: ["a.b.c"] }, /cannot be an operator.s name/],
+    [{ formerNames: [`${"a".repeat(21)}.cache`] }, /cannot be an operator.s name/],
+    [{ formerNames: ["widget"] }, /^formerNames\[0\] is "widget", the operator's own name\. Leave it out\./],
+    [
+      { formerNames: ["cache", "argosy.cache"] },
+      /^formerNames\[1\] is "argosy.cache", as is formerNames\[0\]\. Keep one of the two\./,
+    ],
+    [
+      child({ retired: true, update: "never" }),
+      /^children\[0\]\.update is given for a retired kind, which is only deleted\. Leave it out\./,
+    ],
+    [child({ retired: "maybe" }), /^children\[0\]\.retired must be true or false/],
+    [{ children: {} }, /^children must be a list, not an object\. /],
+    [
+      { children: ["Deployment"] },
+      /^children\[0\] is "Deployment", not a group, a version and a kind\. Write, for example, apps\/v1\/Dep/,
+    ],
+    [{ children: ["apps / v1 / Deployment"] }, /^children\[0\] is "apps \/ v1 \/ Deployment", not a group/],
+    [{ children: [["v1"]] }, /^children\[0\] must be a string or an object, not a list/],
+    [
+      { children: ["v1/Service", { apiVersion: "v1", kind: "Service" }] },
+      /^children\[1\] is the same kind as children\[0\]: Service\. Keep one/,
+    ],
+    [{ children: ["v1/Deployment"] }, /^children\[0\].apiVersion is "v1", which has no Deployment\./],
+    [child({ apiVersion: "apps" }), /^children\[0\].apiVersion is "apps", not/],
+    [child({ kind: "deployment" }), /^children\[0\].kind is "deployment", not a kind\. /],
+    [child({ update: "replace" }), /is "replace", not one of "apply", "recreate", "never"/],
+    [child({ plural: "Data" }), /^children\[0\].plural is "Data", not the lower-case/],
+    [
+      child({ apiVersion: "v1" }),
+      /^children\[0\].apiVersion is "v1", which has no Deployment\. In Kubernetes, this kind is in "apps\/…"\./,
+    ],
+    [
+      child({ kind: "Deploymnt" }),
+      /^children\[0\].kind is "Deploymnt", which apps\/v1 does not have\. Did you mean Deployment\?/,
+    ],
+    [
+      child({ apiVersion: "v1", kind: "Configmap" }),
+      /^children\[0\].kind is "Configmap", which v1 does not have\. Did you mean ConfigMap\?/,
+    ],
+    [
+      child({ plural: "deployment" }),
+      /^children\[0\].plural is "deployment", and that of Deployment is "deployments"\. Leave it out/,
+    ],
+    [
+      { children: [...widgetDefinition.children, { apiVersion: "apps/v1beta1", kind: "Deployment" }] },
+      /^children\[1\] is the same kind as children\[0\]: Deployment\. Keep one/,
+    ],
+    [
+      { children: [{ apiVersion: "shop.example.com/v2", kind: "Widget" }] },
+      /^children\[0\] is Widget, the operator's own kind\. Leave it out/,
+    ],
+    [
+      { children: [{ apiVersion: "v1", kind: "Namespace" }], namespaces: ["a"] },
+      /^children\[0\] is Namespace, which is cluster-scoped\. Leave it out, or write namespaces: all/,
+    ],
+    [
+      { name: "Widget" },
+      /^name is "Widget", not a DNS label of at most 40 characters that begins with a letter\. Use/,
+    ],
+    [{ name: "a.b" }, /^name is "a.b", not a DNS label/],
+    [{ name: "a".repeat(41) }, /not a DNS label of at most 40 characters/],
+    [{ name: "3d" }, /^name is "3d", not a DNS label .* a letter\. Use/],
+    [
+      { execution: "pod", record: "changes" },
+      /^record has no meaning with execution: pod: .*\. Leave it out\.$/,
+    ],
+    [
+      { execution: "pod", env: { GREETING: "{{name}}" } },
+      /^env\.GREETING has "\{\{", which Argo .*\. Put it into a file/,
+    ],
+    [
+      { execution: "pod", ...command("sh", "-c", "echo {{name}}") },
+      /^handler\.command\[2\] has "\{\{", which Argo/,
+    ],
+    [{ execution: "job" }, /^execution is "job", not one of "resident", "pod"\. /],
+    [{ concurrency: 129 }, /^concurrency is 129, outside of 1 to 128\. /],
+    [{ timeoutSeconds: 0.5 }, /^timeoutSeconds must be a whole number, not the number 0.5\. /],
+    [{ timeoutSeconds: 3601 }, /^timeoutSeconds is 3601, outside of 1 to 3600\. /],
+    [{ resyncSeconds: 9 }, /^resyncSeconds is 9, outside of 10 to 86400\. /],
+    [{ namespaces: [] }, /^namespaces is empty\. Write all or a list/],
+    [{ namespaces: "team-a" }, /^namespaces is "team-a", neither "all" nor a list\. Write/],
+    [{ namespaces: ["A"] }, /^namespaces\[0\] is "A", not the name of a namespace\. /],
+    [{ finalize: "maybe" }, /^finalize must be true or false, not the string "maybe"\. /],
+    [{ finalize: null }, /^finalize has no value\. Leave it out for false\./],
+    [{ rollout: { first: "0%" } }, /^rollout\.first is "0%", not a share of 1% to 100%\. Write/],
+    [{ rollout: { first: "101%" } }, /^rollout\.first is "101%", not a share/],
+    [{ rollout: { first: 5 } }, /^rollout\.first must be a string, not the number 5: write it in quotes/],
+    [{ rollout: { haltAfterFailures: 0 } }, /^rollout\.haltAfterFailures is 0, outside of 1/],
+    [{ ask: "never" }, /^ask is "never", not one of "always", "changed"\. Leave it out/],
+    [
+      { ask: "changed", rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] },
+      /^ask is changed, but a handler with rules asks the API server itself\. Leave ask out, or let uses give/,
+    ],
+    [
+      { resources: { limits: { cpu: 1 } } },
+      /^resources.limits.cpu must be a string, not the number 1: write it in quotes\. /,
+    ],
+    [{ resources: { limits: { memory: "1GB" } } }, /is "1GB", not a quantity\. /],
+    [
+      { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1000m", memory: "900Mi" } } },
+      /^resources\.requests\.memory is 1Gi, and the limit is 900Mi\. Give at most the limit, or raise the limit\.$/,
+    ],
+    [{ env: { PORT: 80 } }, /^env.PORT must be a string, not the number 80: write it in quotes\. /],
+    [{ env: { "LOG-LEVEL": "" } }, /^env.LOG-LEVEL is "LOG-LEVEL", not the name of an/],
+    [
+      { env: { BIG: "é".repeat(64 * 1024) } },
+      /^env\.BIG has 131072 bytes, and Linux starts no process with such a variable\. Put it into a file/,
+    ],
+    [{ secretEnv: { A: { secret: "api" } } }, /^secretEnv.A.key is missing\. /],
+    [
+      { env: { A: "" }, secretEnv: { A: { secret: "api", key: "a" } } },
+      /^secretEnv.A is in env as well\. Keep one/,
+    ],
+    [{ record: "none" }, /^record is "none", not one of "changes", "all", "failures"\. /],
+    [rule({ apiGroups: ["*"] }), /^rules\[0\].apiGroups\[0\] is "\*", a wildcard\. Name each/],
+    [rule({ resources: ["pods/*"] }), /^rules\[0\].resources\[0\] is "pods\/\*", a wildcard/],
+    [rule({ verbs: ["*"] }), /^rules\[0\].verbs\[0\] is "\*", a wildcard/],
+    [rule({ verbs: ["escalate"] }), /^rules\[0\].verbs\[0\] is "escalate", with which an account/],
+    [rule({ verbs: ["get", "bind"] }), /^rules\[0\].verbs\[1\] is "bind", with which an account/],
+    [rule({ verbs: ["impersonate"] }), /is "impersonate", with which an account/],
+    ...[
+      ["gett", "get"],
+      ["List", "list"],
+      ["udpate", "update"],
+    ].map(([typed, meant]): [object, RegExp] => [
+      rule({ verbs: [typed] }),
+      new RegExp(`^rules\\[0\\]\\.verbs\\[0\\] is "${typed}", and probably means ${meant}\\. Name each verb`),
+    ]),
+    [rule({ verbs: [] }), /^rules\[0\].verbs is empty\. /],
+    ...["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].map((kind): [object, RegExp] => [
+      granting(kind),
+      new RegExp(
+        `^children\\[0\\] is ${kind}, and "grants" does not say what it may grant\\. Declare the rights, for example grants: `,
+      ),
+    ]),
+    [
+      { grants: ["ClusterRole/view"] },
+      /^grants is given, and no kind of children is one of Role, .*\. Leave it out, or add the kind/,
+    ],
+    [
+      { ...granting("Role", "Role/a"), children: [{ ...granting("Role").children[0], retired: true }] },
+      /^grants is given, and no kind of children/,
+    ],
+    [
+      granting("Role", "ClusterRole/view"),
+      /^grants\[0\] is an existing role, and children has no RoleBinding and no ClusterRoleBinding to refer to it\. Leave/,
+    ],
+    [
+      granting("ClusterRoleBinding", "Role/reader"),
+      /^grants\[0\] is an existing role, and children has no RoleBinding to refer/,
+    ],
+    [
+      granting("ClusterRoleBinding", "ClusterRole/cluster-admin"),
+      /^grants\[0\] is the role cluster-admin, with which an account can gain every other right\. Name a role with fewer rights/,
+    ],
+    [
+      granting("RoleBinding", "view"),
+      /^grants\[0\] is "view", not Role or ClusterRole with a name\. Write a rule/,
+    ],
+    [granting("RoleBinding", "ClusterRole/*"), /^grants\[0\] is "ClusterRole\/\*", not/],
+    [
+      granting("Role", { apiGroups: [""], resources: ["*"], verbs: ["get"] }),
+      /^grants\[0\].resources\[0\] is "\*", a wildcard/,
+    ],
+    [
+      granting("Role", { apiGroups: [""], resources: ["roles"], verbs: ["escalate"] }),
+      /^grants\[0\].verbs\[0\] is "escalate", with which an account/,
+    ],
+    [
+      granting("Role", { apiGroups: [""], resources: ["roles"], verbs: ["bind"] }),
+      /^grants\[0\].verbs\[0\] is "bind", with which an account/,
+    ],
+    [granting("Role", 3), /^grants\[0\] must be a string or an object, not the number 3\. Write/],
+    [{ ...granting("Role"), grants: {} }, /^grants must be a list, not an object\. /],
+  ];
+  for (const [fields, expected] of refused) {
+    it(`refuses: ${titleOf(expected)}`, () =>
+      assert.match(widget.problemWith(fields) ?? "nothing was refused", expected));
+  }
+
+  describe("of a handler that exists, and is not deployed", () => {
+    const files = ["node_modules/.bin/tsx", "fixtures/main.py"];
+    beforeEach(() => {
+      for (const file of files) {
+        mkdirSync(path.join(widget.folder, path.dirname(file)), { recursive: true });
+        writeFileSync(path.join(widget.folder, file), "");
+      }
+    });
+
+    it("refuses a program in node_modules", () =>
+      assert.equal(
+        widget.problemWith(command("./node_modules/.bin/tsx", "main.py")),
+        'handler.command[0] "./node_modules/.bin/tsx" is not deployed, because node_modules is left out. Put the file elsewhere in the folder, or into the image, and then give its absolute path.',
+      ));
+
+    it("refuses a function that is not in UTF-8, unless Python knows its encoding", () => {
+      const problemWith = (text: string, encoding: BufferEncoding) => {
+        writeFileSync(path.join(widget.folder, "text.py"), Buffer.from(text, encoding));
+        return widget.problemWith({ handler: "text.py" });
+      };
+      const text = "def reconcile(request): ... # gr\u00f6\u00dfe\n";
+      const refused = 'handler "text.py" is not UTF-8. Save it in that encoding, as every editor can.';
+      assert.equal(problemWith(text, "utf8"), undefined);
+      assert.equal(problemWith(`\ufeff${text}`, "utf16le"), refused);
+      assert.equal(problemWith("def reconcile(request): ...", "utf16le"), refused);
+      assert.equal(problemWith(text, "latin1"), refused);
+      assert.equal(problemWith(`# -*- coding: latin-1 -*-\n${text}`, "latin1"), undefined);
+    });
+
+    it("refuses a function among the fixtures", () =>
+      assert.equal(
+        widget.problemWith({ handler: "fixtures/main.py" }),
+        'handler "fixtures/main.py" is not deployed, because fixtures is left out. Put the file elsewhere in the folder.',
+      ));
+  });
+
+  describe("of a script that is run by itself", () => {
+    const problemWith = (content: string) => {
+      writeFileSync(path.join(widget.folder, "run.sh"), content);
+      return widget.problemWith(command("./run.sh"));
+    };
+
+    it("refuses Windows line endings, with which Linux does not find the interpreter", () =>
+      assert.equal(
+        problemWith("#!/bin/sh\r\necho\r\n"),
+        'handler.command[0] "./run.sh" has Windows line endings: Linux reads each carriage return as part of the interpreter\'s name, or of a command. Save it with Unix line endings. If git changes them, write this line into .gitattributes: run.sh eol=lf.',
+      ));
+
+    it("refuses them in a script that a shell reads, and in no other file that a program reads", () => {
+      writeFileSync(path.join(widget.folder, "run.sh"), "if true\r\nthen echo\r\nfi\r\n");
+      assert.match(
+        widget.problemWith(command("bash", "run.sh")) ?? "",
+        /^handler\.command\[1\] "run\.sh" has Windows line endings: /,
+      );
+      writeFileSync(path.join(widget.folder, "run.py"), "#!/bin/python\r\n");
+      assert.equal(widget.problemWith(command("python3", "run.py")), undefined);
+    });
+
+    it("accepts Unix line endings, and a program that is not a script", () => {
+      assert.equal(problemWith("#!/bin/sh\necho\n"), undefined);
+      assert.equal(problemWith("\x7fELF\r\n#!\r\n"), undefined);
+    });
+
+    it("accepts a program that is larger than the longest string", () => {
+      assert.equal(problemWith("\x7fELF"), undefined);
+      truncateSync(path.join(widget.folder, "run.sh"), 600_000_000);
+      assert.equal(widget.problemWith(command("./run.sh")), undefined);
+      truncateSync(path.join(widget.folder, "run.sh"));
+    });
+  });
+
+  const accepted: [string, object][] = [
+    ["a digest without tag", image(`python@sha256:${"0".repeat(64)}`)],
+    ["a registry's port and a tag", image("localhost:5000/team/python:3.13")],
+    ["a module of Python's, which is no file", command("python3", "-m", "http.server")],
+    [
+      "options and URLs with dots",
+      command("node20", "--host=a.example", "-v1.b", "https://a.example/b.c", "2.5"),
+    ],
+    ["an absolute path, which is in the image", command("/usr/bin/python3", "main.py", "/etc/app.conf")],
+    ["a name of 40 characters", { name: "a".repeat(40) }],
+    ["braces where Argo does not read them", { env: { A: "{{b}}" }, ...command("sh", "-c", "{{b}}") }],
+    ["no children at all", { children: [] }],
+    [
+      "another group's kind of a known name",
+      { children: [{ apiVersion: "serving.example.com/v1", kind: "Service" }] },
+    ],
+    [
+      "a kind that Kubernetes may get later in a group of its own",
+      { children: [{ apiVersion: "apps/v1", kind: "DeploymentGroup" }] },
+    ],
+    [
+      "another group's kind that is nearly one of Kubernetes' own",
+      { children: [{ apiVersion: "example.com/v1", kind: "Deploymnt" }] },
+    ],
+    [
+      "the plural of Kubernetes' own kind",
+      { children: [{ apiVersion: "v1", kind: "Endpoints", plural: "endpoints" }] },
+    ],
+    ["namespaced kinds with a list of namespaces", { namespaces: ["a", "b"] }],
+  ];
+  for (const [what, fields] of accepted) {
+    it(`accepts ${what}`, () => assert.equal(widget.problemWith(fields), undefined));
+  }
 });

@@ -45,6 +45,20 @@ const rights = (rules: PolicyRule[]) =>
   );
 
 describe("buildRoles", () => {
+  it("gives rights to children only in the listed namespaces, whether or not the runner's own is among them", () => {
+    assert.deepStrictEqual(titles(buildRoles(operatorOf({ namespaces: ["argosy", "b"] }), HOME)), [
+      "ServiceAccount argosy cache-runner",
+      "ClusterRole - argosy.cache-runner",
+      "ClusterRoleBinding - argosy.cache-runner",
+      "Role argosy argosy.cache-runner",
+      "RoleBinding argosy argosy.cache-runner",
+      "Role b argosy.cache-runner",
+      "RoleBinding b argosy.cache-runner",
+      "Role argosy argosy.cache-runner-lease",
+      "RoleBinding argosy argosy.cache-runner-lease",
+    ]);
+  });
+
   const builtIn = Object.entries(BUILT_IN_KINDS).flatMap(([group, { namespaced = [] }]) =>
     namespaced.map((kind) => childOf(group === "" ? "v1" : `${group}/v1`, kind)),
   );
