@@ -1,8 +1,18 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import fc from "fast-check";
+import { parseDocument } from "yaml";
 import { main } from "../../cli/argosy";
-import { widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { manifestYaml, textOf, yaml } from "../../cli/common/yaml";
+import { runOf } from "../../cli/inspect/runs";
+import { checkCommand, commandOnPath } from "../../definition/commandOnPath";
+import { Problems } from "../../definition/problems";
+import { readYaml } from "../../definition/readYaml";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { WORKFLOWS } from "../../runtime/report/workflows";
+import { temporaryFolder } from "../support/temporaryFolder";
+import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 describe("argosy files", () => {
@@ -49,5 +59,184 @@ describe("argosy files", () => {
     const unknown = await run("widgt");
     assert.equal(unknown.result, 2);
     assert.equal(unknown.stderr, "There is no operator widgt. Did you mean widget?\n");
+  });
+});
+
+/** Texts that some reader of YAML reads otherwise. */
+const TRAPS = ["<<", "yes", "n", "On", "0644", "1_0", "0b1", "1:20", "a\u0085b", "\u2028", "~", "null"];
+
+describe("YAML that a command writes", () => {
+  const value = { data: { "<<": "kept", other: { "<<": 1 } } };
+  let folder: string;
+  before(() => {
+    folder = temporaryFolder();
+  });
+
+  it("has no merge key: it would be refused when it is read", () => {
+    assert.equal(yaml(value), 'data:\n  "<<": kept\n  other: { "<<": 1 }\n');
+  });
+
+  it("has none in an edited document either", () => {
+    const document = parseDocument("a: 1\n");
+    document.set("b", document.createNode(value));
+    assert.doesNotMatch(textOf(document), /^\s*<</m);
+    assert.deepEqual(parseDocument(textOf(document)).toJS(), { a: 1, b: value });
+  });
+
+  it("is accepted by readYaml, whatever the texts and keys, and has only the line ends of every YAML", () => {
+    const text = fc.oneof(fc.constantFrom(...TRAPS), fc.string());
+    const content = fc.record({ object: fc.dictionary(text, fc.oneof(text, fc.array(text))) });
+    fc.assert(
+      fc.property(content, (given) => {
+        const wanted = JSON.parse(JSON.stringify(given)) as unknown;
+        for (const written of [yaml(wanted), manifestYaml(wanted as object)]) {
+          assert.doesNotMatch(written, /[\u0085\u2028\u2029]/);
+          const file = path.join(folder, "a.yaml");
+          writeFileSync(file, written);
+          const problems = new Problems();
+          const [document] = readYaml(file, "", problems) ?? [];
+          assert.deepEqual(problems.toError().problems, []);
+          assert.deepEqual(document?.content, wanted);
+        }
+      }),
+    );
+  });
+});
+
+describe("commandOnPath", () => {
+  let root: string;
+  let folder: string;
+
+  beforeEach(() => {
+    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
+    folder = path.join(root, "widget");
+    addFiles(root, { "bin/tool": "#!/bin/sh\n", "bin/plain": "", "late/tool": "#!/bin/sh\n" });
+    chmodSync(path.join(root, "bin/tool"), 0o755);
+    chmodSync(path.join(root, "late/tool"), 0o755);
+  });
+
+  const find = (command: string, ...directories: string[]) =>
+    commandOnPath(
+      command,
+      { PATH: directories.map((name) => name && path.join(root, name)).join(":") },
+      root,
+    );
+
+  it("uses the first directory that has it", () => {
+    assert.equal(find("tool", "none", "bin", "late"), path.join(root, "bin/tool"));
+  });
+  it("passes over what cannot be executed", () => {
+    assert.equal(find("plain", "bin"), undefined);
+    assert.equal(find("bin", "", "late"), undefined);
+  });
+  it("reads an empty entry as the current directory", () => {
+    assert.equal(find("bin/tool"), path.join(root, "bin/tool"));
+    assert.equal(
+      commandOnPath("tool", { PATH: ":/none" }, path.join(root, "bin")),
+      path.join(root, "bin/tool"),
+    );
+  });
+  it("does not look on the PATH for a path", () => {
+    assert.equal(find("./tool", "bin"), undefined);
+    assert.equal(find("./bin/tool", ""), path.join(root, "bin/tool"));
+  });
+  it("finds the shell without a PATH", () => {
+    assert.equal(commandOnPath("sh", {}), "/bin/sh");
+  });
+  it("has an error that names the remedy", () => {
+    const operator = loadDefinition(folder, {
+      ...widgetDefinition,
+      handler: { image: "python:3.13-slim", command: ["notThere", "main.py"] },
+    });
+    assert.throws(() => checkCommand(operator), {
+      name: "OperatorError",
+      message:
+        /operator.yaml:5:7: handler.command\[0\] "notThere" is not on the PATH of this machine\. Install notThere here; .* python:3.13-slim\.$/,
+    });
+  });
+  it("looks for a path in the operator's folder", () => {
+    const operator = loadDefinition(folder, {
+      ...widgetDefinition,
+      handler: { image: "python:3.13-slim", command: ["./main.py"] },
+    });
+    assert.throws(() => checkCommand(operator), {
+      message: /is not an executable file of .*widget\. Make it/,
+    });
+    chmodSync(path.join(folder, "main.py"), 0o755);
+    checkCommand(operator);
+  });
+});
+
+const FORBIDDEN = 'pods "press-1" is forbidden: exceeded quota: none';
+
+/** What `argosy runs` and `argosy explain` say of a run in a pod of its own. */
+describe("the message of a run", () => {
+  const messageOf = (status: object) =>
+    runOf(
+      {
+        apiVersion: WORKFLOWS.apiVersion,
+        kind: WORKFLOWS.kind,
+        metadata: { name: "press-1", uid: "1", resourceVersion: "1" },
+        status,
+      } as KubernetesObject,
+      () => undefined,
+    ).message;
+
+  it("is why its pod waits, as long as the Workflow itself says nothing", () => {
+    const nodes = { "press-1": { phase: "Pending", message: FORBIDDEN } };
+    assert.equal(messageOf({ phase: "Running", nodes }), FORBIDDEN);
+    assert.equal(messageOf({ phase: "Failed", message: "Stopped", nodes }), "Stopped");
+  });
+
+  it("is none if nothing waits", () => {
+    assert.equal(
+      messageOf({ phase: "Running", nodes: { "press-1": { phase: "Running", message: "" } } }),
+      undefined,
+    );
+    assert.equal(messageOf({ phase: "Running", nodes: { "press-1": { phase: "Pending" } } }), undefined);
+    assert.equal(messageOf({}), undefined);
+  });
+});
+
+describe("a run in JSON", () => {
+  it("names its operator, its installation and its object, and has no key for what it does not have", () => {
+    const parameters = [
+      { name: "namespace", value: "shop" },
+      { name: "name", value: "cards" },
+    ];
+    const run = (labels: Record<string, string>, more: object = {}) =>
+      JSON.parse(
+        JSON.stringify(
+          runOf(
+            {
+              apiVersion: WORKFLOWS.apiVersion,
+              kind: WORKFLOWS.kind,
+              metadata: { name: "press-1", namespace: "argosy", uid: "1", resourceVersion: "1", labels },
+              ...more,
+            } as KubernetesObject,
+            (identity) => (identity === "argosy.press" ? { apiVersion: "a/v1", kind: "Press" } : undefined),
+          ),
+        ),
+      );
+    const spec = { arguments: { parameters } };
+    const base = { name: "press-1", namespace: "argosy", phase: "Pending" };
+    const object = { namespace: "shop", name: "cards" };
+    assert.deepEqual(run({ "argosy.dev/operator": "argosy.press" }, { spec }), {
+      ...base,
+      operator: "press",
+      installation: "argosy",
+      object: { apiVersion: "a/v1", kind: "Press", ...object },
+    });
+    assert.deepEqual(run({ "argosy.dev/operator": "argosy.gone" }, { spec }), {
+      ...base,
+      operator: "gone",
+      installation: "argosy",
+      object,
+    });
+    assert.deepEqual(run({ "argosy.dev/operator": "argosy.press" }), {
+      ...base,
+      operator: "press",
+      installation: "argosy",
+    });
   });
 });

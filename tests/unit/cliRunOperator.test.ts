@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
+import path from "node:path";
 import { CommanderError } from "commander";
 import { asCommandError, CommandError } from "../../cli/common/commandError";
 import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
 import { handlerEnvironment } from "../../cli/handler/handlerEnvironment";
+import { installOperator } from "../../cli/local/installOperator";
 import { ObservedTransport } from "../../cli/local/observedTransport";
-import { OperatorError } from "../../definition/problems";
-import { loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { connectionAs } from "../../cli/local/serviceAccountToken";
+import { displayPath, OperatorError } from "../../definition/problems";
+import type { Manifest } from "../../runtime/base/objects";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
+import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 describe("cli: a handler's environment", () => {
   let folder: string;
@@ -77,5 +84,145 @@ describe("cli: how a command ends", () => {
     assert.ok(help instanceof CommandError && help.exitCode === 0);
     const fault = new TypeError("x is undefined");
     assert.equal(asCommandError(fault), fault);
+  });
+});
+
+const account = { namespace: "argosy", name: "memcached-runner" };
+
+describe("cli: the token of a service account", () => {
+  let api: TestApiServer;
+  let lifetimeMs: number;
+
+  beforeEach(async () => {
+    lifetimeMs = 3_600_000;
+    api = await TestApiServer.start((_call, response) => {
+      const spec = { expirationSeconds: lifetimeMs / 1000 };
+      json(response, { spec, status: { token: `token ${api.calls.length}` } }, 201);
+    });
+  });
+  afterEach(() => api.stop());
+
+  it("is asked for by who may, when it is needed first, and once for all that need it at once", async () => {
+    const connection = connectionAs(account, api.connection({ token: () => "admin" }));
+    assert.equal(api.calls.length, 0);
+    const tokens = await Promise.all([connection.token?.(), connection.token?.()]);
+    assert.deepEqual(tokens, ["token 1", "token 1"]);
+    assert.equal(api.calls.length, 1);
+    const [call] = api.calls;
+    assert.equal(call?.path, "/api/v1/namespaces/argosy/serviceaccounts/memcached-runner/token");
+    assert.equal(call?.headers.authorization, "Bearer admin");
+  });
+
+  it("is asked for again before it expires", async () => {
+    const connection = connectionAs(account, api.connection());
+    lifetimeMs = 0;
+    assert.equal(await connection.token?.(), "token 2");
+    lifetimeMs = 3_600_000;
+    const renewed = await connection.token?.();
+    assert.equal(await connection.token?.(), renewed);
+  });
+
+  it("is asked for again where it was refused", async () => {
+    const connection = connectionAs(account, api.connection());
+    const { answer } = api;
+    api.answer = (_call, response) => refuse(response, 403);
+    await assert.rejects(
+      async () => connection.token?.(),
+      (error) => isApiError(error, 403),
+    );
+    api.answer = answer;
+    assert.equal(await connection.token?.(), "token 2");
+  });
+
+  it("says what to do where the cluster does not recognize who asks for it", async () => {
+    api.answer = (_call, response) => refuse(response, 401, { message: "Unauthorized" });
+    const admin = api.connection();
+    await assert.rejects(async () => connectionAs(account, admin).token?.(), {
+      code: 401,
+      message: `the cluster at ${admin.server} does not recognize the user of the kubeconfig: Unauthorized. Log in to the cluster again, or name another context with --context or --kubeconfig.`,
+    });
+  });
+
+  it("takes the place of the administrator's own credentials", () => {
+    const admin = api.connection({ certificate: "certificate", privateKey: "key", namespace: "shop" });
+    const connection = connectionAs(account, admin);
+    assert.deepEqual(
+      [connection.certificate, connection.privateKey, connection.namespace, connection.server],
+      [undefined, undefined, "shop", admin.server],
+    );
+  });
+});
+
+describe("the installation of an operator", () => {
+  for (const [code, what] of [
+    [409, "the object has been modified"],
+    [422, "is invalid"],
+    [500, "has an unknown field"],
+  ] as const) {
+    it(`names the folder of a CRD that the API server refuses with ${code}`, async () => {
+      const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
+      const folder = path.join(root, "widget");
+      const operator = loadDefinition(folder, widgetDefinition);
+      const client = {
+        apply: async (_: unknown, { kind }: Manifest) => {
+          if (kind === "CustomResourceDefinition") throw new ApiError(code, { message: what }, "PATCH");
+        },
+      } as unknown as KubernetesClient;
+      const name = "widgets.shop.example.com";
+      await assert.rejects(installOperator({ client, operator, namespace: "argosy" }), {
+        message: `${displayPath(folder)}: the API server refused the CRD ${name}: ${what}`,
+      });
+      removeFolder(root);
+    });
+  }
+
+  it("says of a CRD that a stack deployed how an edit of it is applied, and not how to take it over", async () => {
+    const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
+    const operator = loadDefinition(path.join(root, "widget"), widgetDefinition);
+    const refusal = 'Apply failed with 1 conflict: conflict with "them"';
+    const details = { causes: [{ reason: "FieldManagerConflict" }] };
+    const saidOf = async (annotations: Record<string, string>) => {
+      const client = {
+        apply: async (_: unknown, { kind }: Manifest) => {
+          if (kind === "CustomResourceDefinition")
+            throw new ApiError(409, { message: refusal, details }, "PATCH");
+        },
+        get: async () => ({ metadata: { annotations } }),
+      } as unknown as KubernetesClient;
+      const error = await installOperator({ client, operator, namespace: "argosy" }).catch(
+        (thrown: Error) => thrown,
+      );
+      return error?.message ?? "";
+    };
+    const ofStack = await saidOf({ "argosy.dev/program": "acme/shop/prod" });
+    assert.equal(
+      ofStack,
+      "CustomResourceDefinition widgets.shop.example.com belongs to the Pulumi stack acme/shop/prod, and this working tree changes it. " +
+        "Apply the change with pulumi up, or try it on the embedded control plane, with argosy dev without --context. " +
+        refusal,
+    );
+    assert.match(await saidOf({}), /was created by others\. Use another cluster\. .*patchForce/);
+    removeFolder(root);
+  });
+
+  it("names the folder of a CRD of which another one has a name, and what to do", async () => {
+    const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
+    const folder = path.join(root, "widget");
+    const message = '"WidgetList" is already in use';
+    const taken = { status: { conditions: [{ type: "NamesAccepted", status: "False", message }] } };
+    const client = { apply: async () => {}, get: async () => taken } as unknown as KubernetesClient;
+    const operator = loadDefinition(folder, widgetDefinition);
+    await assert.rejects(
+      installOperator({ client, operator, namespace: "argosy" }),
+      ({ message: said }: Error) => {
+        assert.ok(said.startsWith(`${displayPath(folder)}: the cluster does not accept the names`), said);
+        assert.match(
+          said,
+          /"WidgetList" is already in use\. Another CRD of the same group has this name: give/,
+        );
+        return true;
+      },
+    );
+    removeFolder(root);
   });
 });

@@ -6,8 +6,12 @@ import promises, { mkdir, mkdtemp, utimes, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { mock } from "node:test";
+import { clusterDirectory } from "../../cli/controlPlane/configuration";
+import { readConnection } from "../../cli/controlPlane/connection";
 import { takeLock, withLock } from "../../cli/controlPlane/lock";
+import { lackOfRoom } from "../../cli/controlPlane/room";
 import { eventually } from "../support/eventually";
+import { writeFolder } from "./operatorFolder";
 
 /** The id of a process that has ended. */
 function deadProcessId(): number {
@@ -144,4 +148,53 @@ describe("the lock around building programs", () => {
     await assert.rejects(waiting, /enough/);
     assert.ok(existsSync(path));
   });
+});
+
+describe("the room for a control plane", () => {
+  const withMebibytes = (left: number) =>
+    lackOfRoom("/small", async () => ({ bavail: left * 256, bsize: 4096 }));
+
+  it("is asked for where there is too little, and nothing is said where there is enough", async () => {
+    assert.match(
+      (await withMebibytes(15)) ?? "",
+      /^\/small has room for only 15 MiB: .* set TMPDIR to a folder/,
+    );
+    assert.equal(await withMebibytes(100), undefined);
+  });
+});
+
+const SERVER = "https://127.0.0.1:6443";
+
+/** Only its form matters here. */
+function pem(what: string): string {
+  return `-----BEGIN ${what}-----\nMIIB\n-----END ${what}-----\n`;
+}
+
+describe("the connection to an embedded control plane", () => {
+  const whole = {
+    "ca.crt": pem("CERTIFICATE"),
+    "admin.crt": pem("CERTIFICATE"),
+    "admin.key": pem("RSA PRIVATE KEY"),
+  };
+
+  async function read(files: Readonly<Record<string, string>>) {
+    const pki = clusterDirectory("").replace(/^\/+/, "");
+    const folder = writeFolder(
+      Object.fromEntries(Object.entries(files).map(([name, text]) => [`${pki}/pki/${name}`, text])),
+    );
+    return await readConnection(SERVER, folder);
+  }
+
+  it("is that of the certificates that kwokctl has made", async () => {
+    const { certificateAuthority, privateKey } = await read(whole);
+    assert.deepEqual([certificateAuthority, privateKey].map(String), [whole["ca.crt"], whole["admin.key"]]);
+  });
+
+  for (const name of Object.keys(whole) as (keyof typeof whole)[]) {
+    it(`does not exist while kwokctl writes ${name}: half of a certificate would be refused for ever`, async () => {
+      for (const part of ["", whole[name].slice(0, 40)]) {
+        await assert.rejects(read({ ...whole, [name]: part }), new RegExp(`${name} is not complete yet`));
+      }
+    });
+  }
 });

@@ -9,6 +9,7 @@ import type { Unled } from "../../cli/inspect/runner";
 import type { Run } from "../../cli/inspect/runs";
 import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/base/objects";
 import { operator } from "./support/objects";
+import { titleOf } from "./support/titles";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const at = (secondsAgo: number) => new Date(NOW.getTime() - secondsAgo * 1000).toISOString();
@@ -251,58 +252,47 @@ describe("an explanation", () => {
     );
   });
 
-  for (const [what, more, says, advises] of [
+  for (const [more, says, advises] of [
+    [{ object: object({}, [ready({ status: "True", reason: "Reconciled" })]) }, /^It is Ready\.$/],
     [
-      "is Ready",
-      { object: object({}, [ready({ status: "True", reason: "Reconciled" })]) },
-      /^It is Ready\.$/,
-    ],
-    [
-      "waits for its children",
       { object: object({}, [ready({ reason: "ChildrenNotReady" })]) },
       /its children are applied, but some of them are not ready/,
       /kubectl describe/,
     ],
     [
-      "is paused",
       { object: object({ annotations: { "argosy.dev/paused": "yes" } }) },
       /^It is paused/,
       /argosy -- resume memcached\/sessions --namespace shop$/,
     ],
-    ["was never handled", { object: object({}, []) }, /never handled/, /argosy -- logs memcached$/],
+    [{ object: object({}, []) }, /never handled/, /argosy -- logs memcached$/],
     [
-      "was not handled since its change",
       { object: object({ generation: 3 }) },
       /generation 3 was not handled yet; the conditions are about generation 2/,
     ],
     [
-      "has no operator",
       { object: object({}, []), operators: [] },
       /No operator for Memcached is installed/,
       /^Deploy one with pulumi up, .*\. If what was deployed before has been deleted, run pulumi up --refresh\.$/,
     ],
     [
-      "has an operator that cannot be read",
       { object: object({}, []), operators: [], unreadable: [UNREADABLE] },
       /never handled: it has no Ready condition\. Whether an operator for Memcached is installed .* is not known, because the definition of memcached cannot be read\.$/,
       /^Use the command of that version: npx it$/,
     ],
     [
-      "is in a namespace that no operator watches",
       { operators: [{ ...OPERATOR, namespaces: ["team-a"] }] },
       /No operator handles it: memcached handles only the namespaces team-a/,
     ],
     [
-      "has an operator without a leader",
       { object: object({}, []), leader: undefined, unled: UNLED },
       /never handled: .*\. No runner of argosy\.memcached leads: the operator is scaled to zero\.$/,
       /^Scale it up\.$/,
     ],
-  ] as [string, Partial<Known>, RegExp, RegExp?][]) {
-    it(`of an object that ${what}`, () => {
+  ] as [Partial<Known>, RegExp, RegExp?][]) {
+    it(`of an object says: ${titleOf(says)}`, () => {
       const { fine, summary, advice } = explain(known(more));
       assert.match(summary, says);
-      assert.equal(fine, what === "is Ready");
+      assert.equal(fine, summary === "It is Ready.");
       if (advises) assert.match(advice.join("\n"), advises);
     });
   }
@@ -316,49 +306,35 @@ describe("an explanation", () => {
           { manager, fieldsV1: { "f:metadata": { "f:finalizers": { [`v:"${finalizer}"`]: {} } } } },
         ],
       });
-    for (const [what, finalizer, manager, waitsFor, more] of [
+    for (const [finalizer, manager, waitsFor, more] of [
+      ["argosy.dev/argosy.memcached", undefined, /has not returned "finalized": true: it ended/],
       [
-        "the handler's",
-        "argosy.dev/argosy.memcached",
-        undefined,
-        /has not returned "finalized": true: it ended/,
-      ],
-      [
-        "that of children elsewhere",
         "elsewhere.argosy.dev/argosy.memcached",
         undefined,
         /still exist: ConfigMap team-a\/settings/,
         { childrenElsewhere: ["ConfigMap team-a/settings"] },
       ],
       [
-        "that of an order among children",
         "order.argosy.dev/argosy.memcached",
         undefined,
         /its children go in the reverse order of argosy\.dev\/after/,
       ],
       [
-        "that of an operator that is gone",
         "argosy.dev/argosy.old",
         "argosy/argosy.dev/argosy.old",
         /the operator argosy\.old, which must release it, is not installed in this cluster for the kind Memcached\./,
       ],
       [
-        "that of an operator that cannot be read",
         "argosy.dev/argosy.memcached",
         undefined,
         /the operator argosy\.memcached must release it, and its definition cannot be read/,
         { operators: [], unreadable: [UNREADABLE] },
       ],
-      ["a foreign one", "backup.example.com/keep", "velero", /velero has not removed its finalizer/],
-      ["a foreign one without a domain", "constructor", "velero", /velero has not removed its finalizer/],
-      [
-        "the garbage collector's",
-        "foregroundDeletion",
-        "kubectl",
-        /children in the same namespace are deleted first/,
-      ],
-    ] as [string, string, string | undefined, RegExp, Partial<Known>?][]) {
-      it(what, () => {
+      ["backup.example.com/keep", "velero", /velero has not removed its finalizer/],
+      ["constructor", "velero", /velero has not removed its finalizer/],
+      ["foregroundDeletion", "kubectl", /children in the same namespace are deleted first/],
+    ] as [string, string | undefined, RegExp, Partial<Known>?][]) {
+      it(`${finalizer}: ${titleOf(waitsFor)}`, () => {
         const { holds, summary, fine, since } = explain(
           known({ object: deleted(finalizer, manager), ...more }),
         );

@@ -147,28 +147,25 @@ describe("an explanation where an operator is installed", () => {
     return explain(await lookAt(client, of, target, () => {}));
   }
 
-  for (const [what, there, why, remedy] of [
+  for (const [there, why, remedy] of [
     [
-      "is scaled to zero",
       [runner(0)],
       ": the operator is scaled to zero",
       /^Scale it .*: kubectl -n ops scale deployment web-runner --replicas=1$/,
     ],
     [
-      "is gone",
       [],
       ": the operator has no Deployment web-runner in ops",
       /^Run pulumi up --refresh\. If .* was deleted, /,
     ],
     [
-      "is not ready",
       [runner(1)],
       ": the operator has no ready runner",
       /^See why: kubectl -n ops describe deployments,pods --selector app\.kubernetes\.io\/name=web$/,
     ],
-    ["is ready, and holds no Lease", [runner(1, 1)], "", /^See why: npm run argosy -- logs web$/],
+    [[runner(1, 1)], "", /^See why: npm run argosy -- logs web$/],
   ] as const) {
-    it(`says of an object that waits for a runner that the runner ${what}`, async () => {
+    it(`says of an object that waits for a runner why none leads: "${why}"`, async () => {
       const { summary, advice } = await said(DELETED, [installed("web")], there);
       assert.equal(summary, `It is being deleted, and no runner of argosy.web leads${why}.`);
       assert.equal(advice.length, 1);

@@ -92,30 +92,26 @@ describe("an explanation of an object that others own", () => {
     );
   });
 
-  for (const [what, more, summary] of [
+  for (const [more, summary] of [
     [
-      "is not Ready",
       { memory: memory("first", { status: "False", reason: "HandlerError" }) },
       "It is not Ready: its reconcile fails.",
     ],
     [
-      "has changed since",
       { memory: memory("first", { observedGeneration: 2 }) },
       "Its generation 3 was not handled yet; the conditions are about generation 2.",
     ],
-    ["is new", {}, "It was never handled: first remembers nothing about it."],
+    [{}, "It was never handled: first remembers nothing about it."],
     [
-      "lacks the labels",
       { object: { ...OBJECT, metadata: { ...OBJECT.metadata, labels: {} } } },
       "No operator handles it: first watches only objects with the labels example.com/budget=true.",
     ],
     [
-      "may not be asked about",
       { memoryRead: false },
       "It is not known whether it was handled, because the memory of first about it cannot be read.",
     ],
-  ] as [string, Partial<Known>, string][]) {
-    it(`that ${what}`, () => {
+  ] as [Partial<Known>, string][]) {
+    it(`says: ${summary}`, () => {
       const said = explain(known(more));
       assert.equal(said.summary, summary);
       assert.equal(said.fine, false);

@@ -12,6 +12,7 @@ import { readStackConfiguration } from "../../cli/render/stackConfiguration";
 import type { Manifest } from "../../runtime/base/objects";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 import { anyCharacter } from "./support/anyCharacter";
+import { titleOf } from "./support/titles";
 
 const { ConfigMap } = k8s.core.v1;
 const metadata = { name: "settings", namespace: "shop" };
@@ -180,58 +181,40 @@ describe("render", () => {
   }
 
   describe("refuses", () => {
-    const refused: readonly (readonly [string, () => unknown, RegExp])[] = [
+    const refused: readonly (readonly [() => unknown, RegExp])[] = [
       [
-        "a transform of a resource",
         () => new ConfigMap("one", { metadata }, { transforms: [keepAll] }),
         /^one has a transform, which only Pulumi's engine runs.*use pulumi preview\.$/,
       ],
       [
-        "a transform of a component, which its children inherit",
         () => {
           const parent = new pulumi.ComponentResource("a:b:C", "group", {}, { transforms: [keepAll] });
           new ConfigMap("one", { metadata }, { parent });
         },
         /^group has a transform/,
       ],
+      [() => pulumi.runtime.registerResourceTransform(keepAll), /^the stack dev has a transform/],
       [
-        "a transform of the stack",
-        () => pulumi.runtime.registerResourceTransform(keepAll),
-        /^the stack dev has a transform/,
-      ],
-      [
-        "a question to a provider",
         () => new ConfigMap("one", { metadata, data: { text: pulumi.output(askProvider()) } }),
         /^kubernetes:yaml:decode needs a provider, and there is none here/,
       ],
+      [() => askProvider().catch(() => ""), /^kubernetes:yaml:decode needs a provider/],
       [
-        "a question to a provider that the program can do without",
-        () => askProvider().catch(() => ""),
-        /^kubernetes:yaml:decode needs a provider/,
-      ],
-      [
-        "the outputs of another stack",
         () => new pulumi.StackReference("org/other/dev").getOutput("x"),
         /^the program needs the outputs of the stack org\/other\/dev.*--platform FILE/,
       ],
       [
-        "a provider that changes what is made",
         () => new k8s.Provider("other", { context: "prod", namespace: "shop" }),
         /^the provider other has a namespace, /,
       ],
       [
-        "two manifests of one object",
         () => [new ConfigMap("one", { metadata }), new ConfigMap("other", { metadata })],
         /^v1\/ConfigMap shop\/settings is registered twice\. Give one of them another name\.$/,
       ],
-      [
-        "two versions of one object",
-        () => ["v1alpha1", "v1"].map(sensor),
-        /^argoproj\.io\/Sensor shop\/settings is registered twice/,
-      ],
+      [() => ["v1alpha1", "v1"].map(sensor), /^argoproj\.io\/Sensor shop\/settings is registered twice/],
     ];
-    for (const [what, program, message] of refused) {
-      it(what, () =>
+    for (const [program, message] of refused) {
+      it(titleOf(message), () =>
         assert.rejects(
           render(() => void program()),
           { message },

@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { buildRoles } from "../../components/manifests/operator/rbac";
+import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
+import type { ManifestSet } from "../../components/manifests/metadata";
+import { buildOperator } from "../../components/manifests/operator/operator";
+import { buildAccess, buildRoles } from "../../components/manifests/operator/rbac";
+import { buildIntake } from "../../components/manifests/outside/intake";
+import { outsideEventsOf, outsideOptions } from "../../components/manifests/outside/options";
 import { BUILT_IN_KINDS, pluralOf } from "../../runtime/base/kinds";
 import { groupOf, type Manifest } from "../../runtime/base/objects";
 import type { Operator, PolicyRule } from "../../runtime/operator/definition";
+import type { OutsideEvent } from "../../runtime/program";
+import { operatorOptions, withFiles } from "./operatorManifests";
+import { operator } from "./support/objects";
 
 const HOME = "argosy";
 
@@ -98,5 +106,125 @@ describe("buildRoles", () => {
         assert.equal(new Set(names).size, names.length);
       }),
     );
+  });
+});
+
+const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
+const CONFIG_MAPS = { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };
+const HOOK = { name: "hook", type: "webhook", source: {}, id: ["body.id"], when: {}, spec: {} };
+
+/** The sets with roles in namespaces that a definition names, made of these namespaces. */
+const SETS: Readonly<Record<string, (namespaces: string[]) => ManifestSet>> = {
+  "a resident operator": (namespaces) => accessOf({ namespaces }),
+  "an operator with runs in pods": (namespaces) => accessOf({ namespaces, execution: "pod" }),
+  "an operator that watches": (namespaces) =>
+    accessOf({ namespaces, watch: { labels: {}, on: ["spec"] }, children: [] }),
+  "an operator that uses objects of other namespaces": (namespaces) =>
+    accessOf({
+      uses: Object.fromEntries(
+        namespaces.map((namespace) => [namespace, { ...CONFIG_MAPS, name: "'settings'", namespace }]),
+      ),
+    }),
+  "the event path": (namespaces) =>
+    buildEventPathAccounts(
+      [operator(), operator({ name: "listed", namespaces, execution: "pod" })],
+      outsideOptions({ ...operatorOptions(), installation: "argosy", eventBus: { replicas: 1 }, intakes: 1 }),
+    ),
+  "the intake": (allowed) => {
+    const on = [{ ...HOOK, namespace: { from: "body.team", allowed } } as unknown as OutsideEvent];
+    return buildIntake(
+      outsideEventsOf([operator({ on })]),
+      outsideOptions({ ...operatorOptions(), installation: "argosy", eventBus: { replicas: 1 }, intakes: 1 }),
+      { metadata: { name: "engine", namespace: "argosy" } },
+    );
+  },
+};
+
+function accessOf(more: Partial<Operator>): ManifestSet {
+  const grants = [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }];
+  return buildAccess(operator({ rules: RULES, grants, ...more }), operatorOptions());
+}
+
+/** Names of namespaces that read like parts of the names of roles, and any others. */
+const NAMESPACE = fc.oneof(
+  fc
+    .array(fc.constantFrom("role", "binding", "runner", "used", "account", "a", "argosy"), {
+      minLength: 1,
+      maxLength: 3,
+    })
+    .map((words) => words.join("-")),
+  fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/),
+);
+
+describe("the rights in namespaces, whatever these are called,", () => {
+  for (const [what, setOf] of Object.entries(SETS)) {
+    it(`of ${what} are all there, each under names of its own`, () => {
+      fc.assert(
+        fc.property(fc.uniqueArray(NAMESPACE, { minLength: 1, maxLength: 6 }), (namespaces) => {
+          const set = setOf(namespaces);
+          // A key is the end of a name in Pulumi's tree. A manifest whose key another one has is missing.
+          const plain = setOf(namespaces.map((_, index) => `plain-${index}`));
+          assert.equal(Object.keys(set).length, Object.keys(plain).length, Object.keys(set).join(" "));
+          const names = Object.values(set).map(
+            ({ kind, metadata: { namespace, name } }) => `${kind} ${namespace} ${name}`,
+          );
+          assert.equal(new Set(names).size, names.length, names.join("\n"));
+        }),
+        { examples: [[["binding"]], [["foo", "binding-foo"]], [["foo", "foo-binding"]]] },
+      );
+    });
+  }
+});
+
+const AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-";
+
+/** What a role of Kubernetes' own gets: "shop.example.com/presss: get,list,watch". */
+function gainedBy(role: string, manifests: readonly Manifest[]): string[] {
+  return manifests
+    .filter(
+      ({ kind, metadata }) => kind === "ClusterRole" && metadata.labels?.[`${AGGREGATE}${role}`] === "true",
+    )
+    .flatMap(({ rules }) => rules as PolicyRule[])
+    .map(({ apiGroups, resources, verbs }) => `${apiGroups}/${resources}: ${verbs}`);
+}
+
+describe("userRoles", () => {
+  const manifestsOf = (userRoles: boolean) =>
+    (["resident", "pod"] as const).flatMap((execution) => {
+      const name = execution === "pod" ? "press" : "gear";
+      const customResource = { ...operator().customResource, group: "shop.example.com", plural: `${name}s` };
+      const rules = [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }];
+      const more = {
+        name,
+        execution,
+        customResource,
+        rules,
+        namespaces: ["team-a"],
+        ...(userRoles && { userRoles }),
+      };
+      const { operator: made, files } = withFiles(more);
+      return Object.values(buildOperator(made, operatorOptions(), files).parts);
+    });
+
+  it("gives Kubernetes' roles the kinds, and nothing else: no user writes a status", () => {
+    const manifests = manifestsOf(true);
+    const rules = (...verbs: string[]) =>
+      ["gears", "presss"].map((plural) => `shop.example.com/${plural}: ${verbs}`);
+    const statuses = ["gears", "presss"].map((plural) => `shop.example.com/${plural}/status: get`);
+    const view = [...rules("get", "list", "watch"), ...statuses].sort();
+    const edit = [...view, ...rules("create", "update", "patch", "delete", "deletecollection")].sort();
+    assert.deepEqual(gainedBy("view", manifests).sort(), view);
+    assert.deepEqual(gainedBy("edit", manifests).sort(), edit);
+    assert.deepEqual(gainedBy("admin", manifests).sort(), edit);
+    // No binding of ours grants these roles.
+    const users = manifests
+      .filter(({ metadata }) => metadata.name.includes("-users-"))
+      .map(({ kind }) => kind);
+    assert.deepEqual([...new Set(users)], ["ClusterRole"]);
+  });
+
+  it("is off by default, and then nothing is added to a role of Kubernetes' own", () => {
+    const manifests = manifestsOf(false);
+    for (const role of ["view", "edit", "admin"]) assert.deepEqual(gainedBy(role, manifests), []);
   });
 });
