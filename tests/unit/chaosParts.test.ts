@@ -20,6 +20,7 @@ import type { Outcome } from "../../tools/chaos/perform";
 import { figuresByKind, formatJson, formatText } from "../../tools/chaos/report";
 import { eventually } from "../support/eventually";
 import { temporaryFolder } from "../support/temporaryFolder";
+import { assertEach } from "./support/lists";
 import { json, TestApiServer } from "./support/testApiServer";
 
 describe("the parts that chaos goes wrong with", () => {
@@ -154,13 +155,10 @@ const entry = (key: string, value: number) => JSON.stringify({ key, value });
 describe("what a chaos run's handler did outside", () => {
   it("is counted by its id, with the changes that it was done for", () => {
     const effects = parseLedger([entry("u/1", 3), entry("u/1", 3), entry("u/2", 4), '{"key":"u/'].join("\n"));
-    assert.deepEqual(
-      [...effects].map(([id, { acts, values }]) => [id, acts, [...values]]),
-      [
-        ["u/1", 2, [3]],
-        ["u/2", 1, [4]],
-      ],
-    );
+    assertEach([...effects], ([id, { acts, values }]) => [id, acts, [...values]], [
+      ["u/1", 2, [3]],
+      ["u/2", 1, [4]],
+    ]);
   });
 
   it("is told from what another form did before, which shares the ledger", () => {

@@ -3,6 +3,7 @@ import type { Fault } from "../../tools/chaos/fault";
 import { History } from "../../tools/chaos/history";
 import { type Outcome, type Performance, perform } from "../../tools/chaos/perform";
 import type { Change, Plan, PlannedFault } from "../../tools/chaos/plan";
+import { assertEach } from "./support/lists";
 
 const CHANGE: Change = { verb: "delete", object: "o-1" };
 
@@ -58,10 +59,7 @@ describe("a chaos run", () => {
       },
     });
     assert.deepEqual(happened.slice(0, 4), ["a begins", "play o-1", "a ends", "judge"]);
-    assert.deepEqual(
-      outcome.convergence.map(({ kinds }) => kinds),
-      [["a"], []],
-    );
+    assertEach(outcome.convergence, ({ kinds }) => kinds, [["a"], []]);
     assert.deepEqual({ lost: outcome.lost, changes: outcome.changes }, { lost: [], changes: 2 });
     assert.deepEqual(outcome.effects, { keys: 1, repeated: 2 });
   });
@@ -69,14 +67,10 @@ describe("a chaos run", () => {
   it("ends with the first round where something is lost, with what was wrong and what had happened", async () => {
     const difference = { object: "o-1", what: "it does not exist" };
     const outcome = await run(planOf(["a"], ["b"]), { differences: async () => [difference] });
-    assert.deepEqual(
-      outcome.lost.map(({ object, what }) => ({ object, what })),
-      [{ object: "o-1", what: ["it does not exist"] }],
-    );
-    assert.deepEqual(
-      outcome.lost[0]?.history.map(({ what }) => what),
-      ["a", "a: over, after 0 s"],
-    );
+    assertEach(outcome.lost, ({ object, what }) => ({ object, what }), [
+      { object: "o-1", what: ["it does not exist"] },
+    ]);
+    assertEach(outcome.lost[0]?.history, ({ what }) => what, ["a", "a: over, after 0 s"]);
     assert.ok(!happened.includes("b begins"));
   });
 
@@ -95,10 +89,7 @@ describe("a chaos run", () => {
     };
     const patience = { calmMs: 0, troubledMs: 60_000 };
     const calm = await run(planOf([]), { patience, differences: lookTwice() });
-    assert.deepEqual(
-      calm.lost.map(({ object }) => object),
-      ["o-1"],
-    );
+    assertEach(calm.lost, ({ object }) => object, ["o-1"]);
     const troubled = await run(planOf(["a"]), { patience, differences: lookTwice() });
     assert.deepEqual(troubled.lost, []);
     assert.equal(troubled.convergence.length, 1);
@@ -130,10 +121,7 @@ describe("a chaos run", () => {
     };
     const player = { play: () => {}, settled };
     const outcome = await run(planOf(["a"], ["b"], ["a"]), { player });
-    assert.deepEqual(
-      outcome.convergence.map(({ kinds }) => kinds),
-      [["a"]],
-    );
+    assertEach(outcome.convergence, ({ kinds }) => kinds, [["a"]]);
     const { rounds, changes, effects, brokenOff } = outcome;
     assert.deepEqual(
       { rounds, changes, effects, why: brokenOff?.message },

@@ -6,6 +6,7 @@ import { PACKAGE_NAME } from "../../components/package";
 import { loadOperators } from "../../definition/loadOperators";
 import { installVersions, Program } from "../../tools/chaos/inCluster/program";
 import { addFiles, writeFolder } from "./operatorFolder";
+import { assertEach } from "./support/lists";
 
 /** Stands in for a version of the program that npm has installed. */
 function fakeVersion(folder: string, name: string): string {
@@ -45,13 +46,14 @@ describe("the program of a chaos run", () => {
 
   it("has an operator of each form that the loader accepts, and no other", () => {
     const operators = loadOperators(handlers());
-    assert.deepEqual(
-      operators.map(({ name, execution, finalize, env }) => ({
+    assertEach(
+      operators,
+      ({ name, execution, finalize, env }) => ({
         name,
         execution,
         finalize,
         ledger: env.LEDGER,
-      })),
+      }),
       [
         { name: "chaos-pod", execution: "pod", finalize: true, ledger: "http://ledger:8080/" },
         { name: "chaos-resident", execution: "resident", finalize: true, ledger: "http://ledger:8080/" },
@@ -130,10 +132,7 @@ describe("the program of a chaos run that begins with an older commit", () => {
           return true;
         },
       );
-      assert.deepEqual(
-        folders.map((folder) => existsSync(folder)),
-        [false],
-      );
+      assertEach(folders, (folder) => existsSync(folder), [false]);
     });
   }
 });

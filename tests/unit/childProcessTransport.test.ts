@@ -7,6 +7,7 @@ import type { HandlerExit, HandlerProcess, HandlerTransport } from "../../runtim
 import { eventually } from "../support/eventually";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { ECHO, isAlive, shellHandler } from "./support/handlers";
+import { assertNone } from "./support/lists";
 
 /** A process that was started, and all that it has told. */
 class Listened {
@@ -162,10 +163,7 @@ describe("ChildProcessTransport", () => {
         "LEVEL",
         "",
       ];
-      assert.deepStrictEqual(
-        Object.keys(seen).filter((name) => !allowed.includes(name)),
-        [],
-      );
+      assertNone(Object.keys(seen), (name) => !allowed.includes(name));
     } finally {
       for (const name of ["KUBECONFIG", "AWS_SECRET_ACCESS_KEY", "HOME"]) delete process.env[name];
       Object.assign(process.env, before);

@@ -9,6 +9,7 @@ import { keepingLineEnds } from "../../cli/common/lineEnds";
 import type { Json } from "../../runtime/base/objects";
 import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { assertEach } from "./support/lists";
 
 const DEFINITION = `# The first line.
 crd: crd.yaml # of it
@@ -138,10 +139,9 @@ describe("argosy add", () => {
     assert.deepEqual(parse(read()).grants, ["ClusterRole/view"]);
     await add("grant", "widget", "get", "configmaps");
     await add("child", "widget", "rbac.authorization.k8s.io/v1/Role", "--grants", "list secrets");
-    assert.deepEqual(
-      parse(read()).grants.map((grant: { verbs?: string[] } | string) =>
-        typeof grant === "string" ? grant : grant.verbs,
-      ),
+    assertEach(
+      parse(read()).grants,
+      (grant: { verbs?: string[] } | string) => (typeof grant === "string" ? grant : grant.verbs),
       ["ClusterRole/view", ["get"], ["list"]],
     );
     await remove("grant", "widget", "ClusterRole/view");

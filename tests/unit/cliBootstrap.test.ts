@@ -5,6 +5,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSy
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { addFiles, writeFolder } from "./operatorFolder";
+import { assertEach } from "./support/lists";
 
 const PROJECT = path.join(__dirname, "..", "..");
 const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/tsx": { version: "1.0.0" } } });
@@ -123,13 +124,10 @@ describe("cli: bootstrap", () => {
   it("installs once for two commands at the same time: the other waits", async () => {
     addFiles(root, { "npm-is-slow": "" });
     const ended = await Promise.all([start("argosy"), start("argosy")]);
-    assert.deepEqual(
-      ended.map(({ status, stdout }) => [status, stdout]),
-      [
-        [3, "argosy\n"],
-        [3, "argosy\n"],
-      ],
-    );
+    assertEach(ended, ({ status, stdout }) => [status, stdout], [
+      [3, "argosy\n"],
+      [3, "argosy\n"],
+    ]);
     assert.equal(npmCalls(), 1);
     assert.match(
       ended.map(({ stderr }) => stderr).join(""),

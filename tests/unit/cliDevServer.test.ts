@@ -17,6 +17,7 @@ import type { Operator } from "../../runtime/operator/definition";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { rememberVariables } from "../environment";
 import { removeFolder, writeFolder } from "./operatorFolder";
+import { assertEach } from "./support/lists";
 
 const SERVER = "https://127.0.0.1:6443";
 
@@ -79,10 +80,9 @@ describe("the server of argosy dev", () => {
     const folder = path.join(cache, "dev");
     const [file = ""] = readdirSync(folder);
     assert.equal(statSync(path.join(folder, file)).mode & 0o077, 0);
-    assert.deepEqual(
-      devProcesses(SERVER).map(({ url, token }) => ({ url, token })),
-      [{ url: server.url, token: server.token }],
-    );
+    assertEach(devProcesses(SERVER), ({ url, token }) => ({ url, token }), [
+      { url: server.url, token: server.token },
+    ]);
     assert.deepEqual(devProcesses("https://127.0.0.1:6444"), []);
   });
 
@@ -303,10 +303,10 @@ describe("the record of argosy dev", () => {
     const engine = record.of(operator, "argosy");
     const last = failure("no room for 8", "the last words");
     for (const each of [failure("no room for 7"), report(), last]) engine.report(each);
-    assert.deepEqual(
-      record.runs().map((run) => runOf(run as KubernetesObject, () => undefined).message),
-      ["created ConfigMap made", "HandlerError: no room for 8"],
-    );
+    assertEach(record.runs(), (run) => runOf(run as KubernetesObject, () => undefined).message, [
+      "created ConfigMap made",
+      "HandlerError: no room for 8",
+    ]);
     assert.equal(record.runOf(last), record.runs()[1]);
   });
 
@@ -329,10 +329,7 @@ describe("the record of argosy dev", () => {
       ["handler", "three"],
       ["runner", "leading"],
     ]);
-    assert.deepEqual(
-      record.linesAfter(3).map(({ number }) => number),
-      [4, 5],
-    );
+    assertEach(record.linesAfter(3), ({ number }) => number, [4, 5]);
   });
 
   it("stays small, whatever handlers write, and keeps what is newest", () => {

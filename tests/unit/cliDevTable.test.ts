@@ -8,6 +8,7 @@ import { ReconcileFailure } from "../../runtime/base/failure";
 import type { ObjectState } from "../../runtime/engine/engine";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../support/eventually";
+import { assertEach } from "./support/lists";
 import { reconcileReport } from "./support/objects";
 import { TerminalScreen } from "./support/terminalScreen";
 
@@ -100,10 +101,7 @@ describe("the table of argosy dev", () => {
   it("has the same shape in colours", () => {
     const marked: Style = (_, text) => `<${text}>`;
     const coloured = renderTable([broken], 100, 10, marked);
-    assert.deepEqual(
-      coloured.map((line) => line.replaceAll(/[<>]/g, "")),
-      renderTable([broken], 100, 10, plain),
-    );
+    assertEach(coloured, (line) => line.replaceAll(/[<>]/g, ""), renderTable([broken], 100, 10, plain));
     assert.match(coloured[1] ?? "", /^<memcached\/broken> {2}<False>/);
   });
 

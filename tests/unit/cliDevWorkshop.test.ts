@@ -17,6 +17,7 @@ import type { Operator } from "../../runtime/operator/definition";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../support/eventually";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { assertEach } from "./support/lists";
 
 function crdOf(kind: string) {
   const plural = `${kind.toLowerCase()}s`;
@@ -193,10 +194,7 @@ describe("argosy dev, of several operators", () => {
     asked = [];
     await edit("one/operator.yaml");
     assert.deepEqual(running(), ["two"]);
-    assert.deepEqual(
-      asked.map(({ concurrency }) => concurrency),
-      [2],
-    );
+    assertEach(asked, ({ concurrency }) => concurrency, [2]);
     refusals.clear();
     await eventually(() => assert.deepEqual(running(), ["one", "two"]));
   });
@@ -255,10 +253,7 @@ describe("argosy dev, of several operators", () => {
   it("keeps the first of two that define the same kind", () => {
     addFiles(root, { "two/crd.yaml": crdOf("Widget") });
     const { operators, error } = loadOperatorsInOrder(root);
-    assert.deepEqual(
-      operators.map(({ name }) => name),
-      ["one"],
-    );
+    assertEach(operators, ({ name }) => name, ["one"]);
     assert.match(error?.message ?? "", /two\/operator\.yaml:.*defines widgets\.shop\.example\.com, as does/);
   });
 });

@@ -9,6 +9,7 @@ import { loadOperators } from "../../definition/loadOperators";
 import type { JsonObject } from "../../runtime/base/objects";
 import { addFiles, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { assertEach } from "./support/lists";
 import { titleOf } from "./support/titles";
 
 const SHOP = `# As kubectl prints an object.
@@ -196,10 +197,10 @@ describe("argosy new", function () {
     addFiles(root, { "two.yaml": `${document("web")}---\n${document("db")}` });
     await run("new", "shop.example.com/Shop", "--from", path.join(root, "two.yaml"));
     const { answer } = parse(readFileSync(within("shop/fixtures/created.yaml"), "utf8"));
-    assert.deepEqual(
-      answer.children.map(({ metadata }: { metadata: { name: string } }) => metadata.name),
-      ["shop-example-web", "shop-example-db"],
-    );
+    assertEach(answer.children, ({ metadata }: { metadata: { name: string } }) => metadata.name, [
+      "shop-example-web",
+      "shop-example-db",
+    ]);
   });
 
   for (const [document, complaint] of [
@@ -254,13 +255,10 @@ describe("argosy new", function () {
     const samples = ["cache", "zone"].map((name) =>
       parse(readFileSync(within(`${name}/fixtures/created.yaml`), "utf8")),
     );
-    assert.deepEqual(
-      samples.map(({ object, answer }) => [object.metadata.name, answer.children[0].metadata.name]),
-      [
-        ["cache-example", "cache-example"],
-        ["zone-example", "zone-example"],
-      ],
-    );
+    assertEach(samples, ({ object, answer }) => [object.metadata.name, answer.children[0].metadata.name], [
+      ["cache-example", "cache-example"],
+      ["zone-example", "zone-example"],
+    ]);
   });
 
   it("in bash ends when jq fails, so that the engine does not wait for an answer", async () => {

@@ -4,6 +4,7 @@ import { until } from "../../cli/common/until";
 import { playScene, type Step, type StepResult } from "../../cli/scene/scene";
 import { expect } from "../../cli/scene/stage";
 import { exitCodeOf, formatStep, formatSummary } from "../../cli/scene/tell";
+import { assertEach } from "./support/lists";
 
 const holds: Step<string> = { title: "it holds", play: async (stage) => `seen on ${stage}` };
 
@@ -22,10 +23,7 @@ describe("cli: the scene", () => {
   it("reports each step as it is played", async () => {
     const { results, told } = await play(holds, holds);
     assert.deepEqual(told, results);
-    assert.deepEqual(
-      results.map(({ held, seen }) => [held, seen]),
-      Array(2).fill([true, "seen on the stage"]),
-    );
+    assertEach(results, ({ held, seen }) => [held, seen], Array(2).fill([true, "seen on the stage"]));
   });
 
   it("ends at the first step that does not hold, with what was expected and seen", async () => {

@@ -4,6 +4,7 @@ import path from "node:path";
 import { main } from "../../cli/argosy";
 import { captured } from "./support/captured";
 import { codeBlocksOf } from "./support/codeBlocks";
+import { assertEach, assertNone } from "./support/lists";
 import { codeIn } from "./support/markdown";
 import { PAGES } from "./support/pages";
 import { PROJECT } from "./support/projectCopy";
@@ -25,10 +26,7 @@ describe("the pages of commands", () => {
       assert.equal(result, 0);
       assert.match(stdout, new RegExp(`^Usage: argosy ${command} `));
       const options = words.filter((word) => word.startsWith("-"));
-      assert.deepEqual(
-        options.filter((option) => !stdout.includes(`${option} `)),
-        [],
-      );
+      assertNone(options, (option) => !stdout.includes(`${option} `));
     });
   }
 });
@@ -59,10 +57,7 @@ describe("the commands that pages name", () => {
         !help.startsWith(`Usage: argosy ${command} `) || options.some((each) => !help.includes(` ${each} `))
       );
     });
-    assert.deepEqual(
-      unknown.map(({ place }) => place),
-      [],
-    );
+    assertEach(unknown, ({ place }) => place, []);
   });
 
   for (const page of ["AGENTS.md", "templates/typescript/AGENTS.md"]) {

@@ -13,6 +13,7 @@ import type { ObjectMeta } from "../../runtime/base/objects";
 import { anotherCopy } from "./support/anotherCopy";
 import { logged, named, refused } from "./support/componentRuns";
 import { fakeLook, found } from "./support/fakeLook";
+import { assertEach, assertNone } from "./support/lists";
 import { run } from "./support/program";
 import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
 
@@ -278,10 +279,11 @@ describe("the components and the cluster", function () {
     assert.deepEqual(new Set(owners), new Set(everyForm.definitions.map(({ name }) => `argosy.${name}`)));
     const marked = manifests.filter(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
     const ofKind = (kind: string) => marked.filter((each) => each.kind === kind);
-    assert.deepEqual(
-      ["Namespace", "CustomResourceDefinition", "ClusterRole"].map((kind) => ofKind(kind).length),
-      [2, 11 + everyForm.definitions.length, 1],
-    );
+    assertEach(["Namespace", "CustomResourceDefinition", "ClusterRole"], (kind) => ofKind(kind).length, [
+      2,
+      11 + everyForm.definitions.length,
+      1,
+    ]);
     const programs = marked.map(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
     assert.deepEqual(new Set(programs), new Set(["organization/argosy/test"]));
     const [marker] = ofKind("ClusterRole");
@@ -312,9 +314,6 @@ describe("the components and the cluster", function () {
       );
     };
     const [one, other] = [await clusterScoped("one", "one"), await clusterScoped("other", "other")];
-    assert.deepEqual(
-      one.filter((each) => other.includes(each)),
-      [],
-    );
+    assertNone(one, (each) => other.includes(each));
   });
 });

@@ -3,6 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import { Operators } from "../../components/operators";
 import type { Operator } from "../../runtime/operator/definition";
 import { named } from "./support/componentRuns";
+import { assertEach } from "./support/lists";
 import { type Registration, type Run, run } from "./support/program";
 import { EVERY_FORM, type SampleProgram, sampleProgram, webhookFor } from "./support/sampleOperators";
 
@@ -53,10 +54,7 @@ describe("the components under another name", function () {
       const whole = byUrn.get(parent);
       return whole && whole.type !== STACK && !name.startsWith(whole.name);
     });
-    assert.deepEqual(
-      others.map(({ type, name }) => `${type} ${name}`),
-      [],
-    );
+    assertEach(others, ({ type, name }) => `${type} ${name}`, []);
     assert.ok(before.registrations.length > 150);
   });
 

@@ -3,6 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { OperatorsArgs } from "../../components/arguments/arguments";
 import { Operators } from "../../components/operators";
 import { kinds, named, refused } from "./support/componentRuns";
+import { assertEach } from "./support/lists";
 import { type Run, run } from "./support/program";
 import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
 
@@ -43,10 +44,7 @@ describe("the components without a half of Argo", function () {
     const none = { argoEvents: "none", argoWorkflows: "none" } as const;
     const made = await run(() => void operators({ platform: none }));
     const workloads = made.manifests.filter(({ kind }) => kind === "Deployment");
-    assert.deepEqual(
-      workloads.map(({ metadata }) => metadata.name),
-      ["gear-runner"],
-    );
+    assertEach(workloads, ({ metadata }) => metadata.name, ["gear-runner"]);
     assert.ok(
       !JSON.stringify(made.manifests.filter(({ metadata }) => !/engine/.test(metadata.name))).includes(
         "argoproj.io",

@@ -12,6 +12,7 @@ import {
 import { ConfigurationError } from "../../components/errors";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import { operatorOptions } from "./operatorManifests";
+import { assertEach } from "./support/lists";
 
 const ROOT = path.resolve(__dirname, "../..");
 
@@ -217,10 +218,11 @@ describe("the configuration", () => {
 
   it("reports all problems at once", () => {
     const problems = problemsOf({ parts: "both", runnerReplicas: "0", data: "no" });
-    assert.deepEqual(
-      problems.map((problem) => problem.split(" ")[0]),
-      ["argosy:parts", "argosy:runnerReplicas", "argosy:data"],
-    );
+    assertEach(problems, (problem) => problem.split(" ")[0], [
+      "argosy:parts",
+      "argosy:runnerReplicas",
+      "argosy:data",
+    ]);
   });
 
   it("does not show the value of a key that is a secret", () => {

@@ -9,6 +9,7 @@ import { programPaths } from "../../cli/controlPlane/cache";
 import { programNames, programs } from "../../cli/controlPlane/programs";
 import { providePrograms } from "../../cli/controlPlane/provide";
 import { eventually } from "../support/eventually";
+import { assertNone } from "./support/lists";
 
 const offline = async () => "no network";
 const go = async () => ({ usable: true, version: "1.26.0" }) as const;
@@ -195,9 +196,6 @@ describe("providing the control plane's programs", () => {
     await rm(join(directory, "bin"), { recursive: true });
     await fakeGo('echo program >"$target"; chmod +x "$target"');
     await providePrograms({ report, cache, offline, go });
-    assert.deepEqual(
-      readdirSync(cache).filter((name) => name === "lock" || name === "work"),
-      [],
-    );
+    assertNone(readdirSync(cache), (name) => name === "lock" || name === "work");
   });
 });

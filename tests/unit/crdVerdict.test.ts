@@ -7,6 +7,7 @@ import { anyCrdBreaks, formatCrdVerdict } from "../../components/crdVerdict/form
 import { versionsOf } from "../../definition/customResourceDefinition";
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/base/objects";
 import { baseCrd, readCorpus, verdictsOf } from "./crdVerdict/corpus";
+import { assertEach } from "./support/lists";
 
 const corpus = readCorpus();
 
@@ -56,10 +57,7 @@ describe("compareCustomResourceDefinitions", () => {
 
   it("names the version of a change in a schema", () => {
     const { before, after } = corpusEntry("a field is removed from one of two versions");
-    assert.deepStrictEqual(
-      compareCustomResourceDefinitions(before, after).map(({ version }) => version),
-      ["v2"],
-    );
+    assertEach(compareCustomResourceDefinitions(before, after), ({ version }) => version, ["v2"]);
   });
 
   it("names all versions that keep what the stored one drops in one change", () => {

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from "../../runtime/base/objects";
 import { isJsonObject } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
 import { widgetCrd, widgetVersion } from "./operatorFolder";
+import { assertEach } from "./support/lists";
 
 /** An operator of which only what the builder reads is given. */
 function operatorOf(crd: JsonObject): Operator {
@@ -91,13 +92,10 @@ describe("buildCustomResourceDefinition", () => {
     const versions = versionsOf(
       build(widgetCrd({ versions: [widgetVersion({ storage: false }), widgetVersion({ name: "v2" })] })),
     );
-    assert.deepStrictEqual(
-      versions.map((version) => [version.name, version.subresources, columnNames(version).length]),
-      [
-        ["v1", { status: {} }, 3],
-        ["v2", { status: {} }, 3],
-      ],
-    );
+    assertEach(versions, (version) => [version.name, version.subresources, columnNames(version).length], [
+      ["v1", { status: {} }, 3],
+      ["v2", { status: {} }, 3],
+    ]);
   });
 
   it("leaves the author's scale subresource, conditions and generation as they are", () => {

@@ -16,6 +16,7 @@ import { isReleased, PARTS, releasedPage } from "../../tools/reference/released"
 import { temporaryFolder } from "../support/temporaryFolder";
 import type { CodeBlock } from "./support/codeBlocks";
 import { filesIn } from "./support/filesIn";
+import { assertEach, assertNone } from "./support/lists";
 import { anchorsOf, codeIn } from "./support/markdown";
 import { BLOCKS, blocksFor, PAGES } from "./support/pages";
 
@@ -129,10 +130,7 @@ describe("the documentation", () => {
       /not (yet )?(published|released)|(published|released) yet|until version|once it is published/i;
     const pages = PAGES.filter((page) => page !== "CHANGELOG.md" && !page.startsWith("tools/"));
     const saying = pages.filter((page) => waiting.test(readFileSync(path.join(root, page), "utf8")));
-    assert.deepEqual(
-      saying.filter((page) => !(page in PARTS)),
-      [],
-    );
+    assertNone(saying, (page) => !(page in PARTS));
     for (const page of Object.keys(PARTS)) {
       assert.match(releasedPage(page, false), waiting);
       assert.doesNotMatch(releasedPage(page, true), waiting);
@@ -169,10 +167,7 @@ describe("the documentation", () => {
       if (!existsSync(file)) return true;
       return anchor !== undefined && !anchorsOf(readFileSync(file, "utf8")).has(anchor);
     });
-    assert.deepEqual(
-      broken.map(([address]) => address),
-      [],
-    );
+    assertEach(broken, ([address]) => address, []);
     const pages = MESSAGES.filter((file) =>
       /["'` ]docs\/[\w-]+\.md/.test(withoutComments(readFileSync(path.join(root, file), "utf8"))),
     );
@@ -196,10 +191,7 @@ describe("the documentation", () => {
     const lengths = PAGES.filter((page) => /^(README|docs\/(?!README|reference\/).*)\.md$/.test(page)).map(
       (page) => [page, readFileSync(path.join(root, page), "utf8").trim().split(/\s+/).length] as const,
     );
-    assert.deepEqual(
-      lengths.filter(([, words]) => words > 2_500),
-      [],
-    );
+    assertNone(lengths, ([, words]) => words > 2_500);
     const all = lengths.reduce((sum, [, words]) => sum + words, 0);
     assert.ok(all <= 35_000, `${all} words`);
   });

@@ -7,6 +7,7 @@ import type { Resource } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { logged } from "./support/componentRuns";
+import { assertEach } from "./support/lists";
 import { run } from "./support/program";
 import {
   EVERY_FORM,
@@ -175,15 +176,12 @@ describe("argosy doctor and the parts of operators", function () {
       ],
     );
     const ends = await without("WorkflowTemplate gear", "WorkflowTemplate saw", "Role argosy.press-run");
-    assert.deepEqual(
-      ends.map(({ seen }) => seen.replace(/^has no (\w+ \S+), so/, "$1:")),
-      [
-        "WorkflowTemplate argosy/gear: no run of it can be submitted",
-        "Role team-a/argosy.press-run: its runs lack rights in team-a",
-        "Role team-b/argosy.press-run: its runs lack rights in team-b",
-        "WorkflowTemplate argosy/saw: its runs fail",
-      ],
-    );
+    assertEach(ends, ({ seen }) => seen.replace(/^has no (\w+ \S+), so/, "$1:"), [
+      "WorkflowTemplate argosy/gear: no run of it can be submitted",
+      "Role team-a/argosy.press-run: its runs lack rights in team-a",
+      "Role team-b/argosy.press-run: its runs lack rights in team-b",
+      "WorkflowTemplate argosy/saw: its runs fail",
+    ]);
   });
 
   it("names a namespace that an operator names and that is gone, and not what was in it", async () => {
@@ -204,16 +202,13 @@ describe("argosy doctor and the parts of operators", function () {
   it("does not call missing what the account may not list", async () => {
     const definitions = (await deployedEveryForm()).filter(({ kind }) => kind === "ConfigMap");
     const { findings } = await found(definitions, { mayList: () => false });
-    assert.deepEqual(
-      findings.map(({ what, state, seen }) => [what, state, seen]),
+    assertEach(findings, ({ what, state, seen }) => [what, state, seen], [
       [
-        [
-          "parts of the operators",
-          "warning",
-          "were not all looked for, because this kubeconfig may not list workflowtemplates, eventbus, eventsources, sensors, roles, rolebindings, clusterroles, clusterrolebindings",
-        ],
+        "parts of the operators",
+        "warning",
+        "were not all looked for, because this kubeconfig may not list workflowtemplates, eventbus, eventsources, sensors, roles, rolebindings, clusterroles, clusterrolebindings",
       ],
-    );
+    ]);
     const lines = await seenIn(definitions, { mayList: (_, namespace) => namespace === "argosy" });
     assert.ok(
       lines.some((line) =>

@@ -13,6 +13,7 @@ import {
   writeFolder,
 } from "./operatorFolder";
 import { operatorOptions } from "./operatorManifests";
+import { assertEach } from "./support/lists";
 import { run } from "./support/program";
 import { operatorsProgram, type Sample, sampleProgram } from "./support/sampleOperators";
 
@@ -172,10 +173,9 @@ describe("egress", function () {
       );
       const { manifests } = await run(operatorsProgram(sample, { apiServer: API_SERVER }));
       const policies = manifests.filter(({ spec }) => JSON.stringify(spec ?? {}).includes('"Egress"'));
-      assert.deepEqual(
-        policies.map(({ kind, metadata }) => [kind, metadata.namespace, metadata.name]),
-        [["NetworkPolicy", "argosy", "gear-egress"]],
-      );
+      assertEach(policies, ({ kind, metadata }) => [kind, metadata.namespace, metadata.name], [
+        ["NetworkPolicy", "argosy", "gear-egress"],
+      ]);
     } finally {
       removeFolder(sample.root);
     }

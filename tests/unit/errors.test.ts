@@ -7,6 +7,7 @@ import { FORESEEN_ERRORS } from "../../cli/common/commandError";
 import { CODES, codeFor, DRY_RUN_REFUSED, entryOf } from "../../cli/errors/catalogue";
 import { FAILURE_REASONS, WARNING_REASONS } from "../../runtime/base/failure";
 import { captured } from "./support/captured";
+import { assertEach, assertNone } from "./support/lists";
 
 const ROOT = path.join(__dirname, "..", "..");
 /** Reasons that are no error: of what went well, and the API server's own. */
@@ -47,10 +48,7 @@ describe("the catalogue of errors", () => {
     const named = [...FAILURE_REASONS, ...WARNING_REASONS, ...FORESEEN_ERRORS, DRY_RUN_REFUSED];
     const reasons = [...named, ...inSources];
     const wanted = new Set(reasons.filter((reason) => !NO_ERROR.includes(reason)));
-    assert.deepEqual(
-      [...wanted].filter((reason) => !entryOf(reason)),
-      [],
-    );
+    assertNone([...wanted], (reason) => !entryOf(reason));
     assert.deepEqual([...CODES].sort(), [...wanted].sort());
   });
 
@@ -99,10 +97,7 @@ describe("argosy errors", () => {
     for (const code of CODES) assert.match(stdout, new RegExp(`^  ${code} `, "m"));
     const { stdout: json } = await captured(() => main(["errors", "--json"]));
     const lines = json.trim().split("\n");
-    assert.deepEqual(
-      lines.map((line) => JSON.parse(line).code),
-      CODES,
-    );
+    assertEach(lines, (line) => JSON.parse(line).code, CODES);
   });
 
   it("refuses a word that is no code, with the one that was likely meant", async () => {

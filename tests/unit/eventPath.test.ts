@@ -18,6 +18,7 @@ import { bytesOf } from "../../components/manifests/resources";
 import type { Manifest } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
 import { argoValidator } from "./support/argoSchemas";
+import { assertEach } from "./support/lists";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
 
@@ -150,10 +151,7 @@ describe("buildSensor", () => {
         filters: { script: EVENT_FILTER },
       })),
     );
-    assert.deepEqual(
-      triggers.map(({ template }) => template.name),
-      events,
-    );
+    assertEach(triggers, ({ template }) => template.name, events);
   });
 
   it("tells a runner which object, and accepts only a 204 as an answer", () => {

@@ -9,6 +9,7 @@ import {
 import type { EventPathOptions } from "../../components/manifests/eventPath/options";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
 import { OperatorError } from "../../definition/problems";
+import { assertEach } from "./support/lists";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
 
@@ -82,13 +83,10 @@ describe("planEventPath", () => {
       () => planEventPath(operatorsWith([0, 200, 300]), OPTIONS),
       (error) => {
         assert.ok(error instanceof OperatorError);
-        assert.deepEqual(
-          error.problems.map((problem) => problem.replace(/^.*\/operators/, "/operators")),
-          [
-            "/operators/2/operator.yaml: namespaces lists 200 namespaces, more than one Sensor can carry. Write all, or make it several operators with fewer namespaces each.",
-            "/operators/3/operator.yaml: namespaces lists 300 namespaces, more than one Sensor can carry. Write all, or make it several operators with fewer namespaces each.",
-          ],
-        );
+        assertEach(error.problems, (problem) => problem.replace(/^.*\/operators/, "/operators"), [
+          "/operators/2/operator.yaml: namespaces lists 200 namespaces, more than one Sensor can carry. Write all, or make it several operators with fewer namespaces each.",
+          "/operators/3/operator.yaml: namespaces lists 300 namespaces, more than one Sensor can carry. Write all, or make it several operators with fewer namespaces each.",
+        ]);
         return true;
       },
     );

@@ -12,6 +12,7 @@ import type { KubernetesObject } from "../../runtime/base/objects";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { assertEach } from "./support/lists";
 import { CONFIG_MAPS, observed, operator, widget } from "./support/objects";
 import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
 
@@ -172,10 +173,7 @@ describe("an account with rights in few namespaces", function () {
     try {
       const options = { operator: SHOP, client, childResources: [CONFIG_MAPS] };
       const listed = await listChildren(options, [widget()]);
-      assert.deepEqual(
-        listed.near(widget()).map(({ child }) => child.metadata.name),
-        ["child"],
-      );
+      assertEach(listed.near(widget()), ({ child }) => child.metadata.name, ["child"]);
       assert.deepEqual(listed.notes, [
         "Some children may be left out, because this kubeconfig may list configmaps only in the namespace shop.",
       ]);

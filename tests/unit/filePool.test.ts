@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import { filePool } from "../support/filePool";
+import { assertEach } from "./support/lists";
 
 describe("the pool of test files", () => {
   /** Submits files, of which those that begin with "i" have a lower limit. Gives what runs, and ends files by name. */
@@ -33,9 +34,6 @@ describe("the pool of test files", () => {
     const { running, end, results } = await poolOf(["u1", "u2", "u3", "u4"]);
     assert.deepEqual(await end("u1", new Error("broken")), ["u2", "u3", "u4"]);
     for (const file of [...running]) await end(file);
-    assert.deepEqual(
-      (await results).map(({ status }) => status),
-      ["rejected", "fulfilled", "fulfilled", "fulfilled"],
-    );
+    assertEach(await results, ({ status }) => status, ["rejected", "fulfilled", "fulfilled", "fulfilled"]);
   });
 });

@@ -3,6 +3,7 @@ import { main } from "../../cli/argosy";
 import { addFiles, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
+import { assertEach } from "./support/lists";
 
 const blocks = codeBlocksOf("docs/first-operator.md");
 
@@ -31,10 +32,7 @@ describe("docs/first-operator.md", function () {
   };
 
   it("shows what its commands print: a new operator, its test, a test that fails, and one that is updated", async () => {
-    assert.deepEqual(
-      commands.map(([name]) => name),
-      ["new", "test", "test", "test", "dev", "explain"],
-    );
+    assertEach(commands, ([name]) => name, ["new", "test", "test", "test", "dev", "explain"]);
     const [made, holds, fails, updated] = texts.map(({ code }) => code);
     // The page is in the program's folder, and this test is not.
     const printed = (await run(commands[0])).replace(/^(written {2}).*?(handlers\/)/gm, "$1$2");

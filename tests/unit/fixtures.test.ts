@@ -11,6 +11,7 @@ import { kindOfKey } from "../../runtime/base/resource";
 import { addFiles, loadDefinition, widgetCrd, widgetDefinition, widgetVersion } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { FixtureFolder, fixture, handler, namespaced } from "./support/fixtureFolder";
+import { assertEach } from "./support/lists";
 
 describe("runFixtures", () => {
   let folder: FixtureFolder;
@@ -29,13 +30,10 @@ describe("runFixtures", () => {
     const watch = { apiVersion: "apps/v1", kind: "Deployment", labels: { a: "b" } };
     const results = async (subject: object) =>
       runFixtures(loadDefinition(folder.root, { ...others, ...subject, name: "widget", handler: command }));
-    assert.deepStrictEqual(
-      (await results({ watch })).map(({ passed, failure }) => [passed, failure]),
-      [
-        [true, undefined],
-        [true, undefined],
-      ],
-    );
+    assertEach(await results({ watch }), ({ passed, failure }) => [passed, failure], [
+      [true, undefined],
+      [true, undefined],
+    ]);
     assert.match(
       (await results({ crd }))[0]?.failure ?? "",
       /"state", which is for an operator with "watch"/,
@@ -69,14 +67,11 @@ describe("runFixtures", () => {
       "b.yaml": fixture("event: finalize\nanswer: {}"),
       "a.yaml": `${fixture(once)}---\n${fixture(`children: [{ kind: Pod }]\n${once}`)}`,
     });
-    assert.deepStrictEqual(
-      results.map(({ name, passed }) => [name, passed]),
-      [
-        ["fixtures/a.yaml#1", false],
-        ["fixtures/a.yaml#2", false],
-        ["fixtures/b.yaml", false],
-      ],
-    );
+    assertEach(results, ({ name, passed }) => [name, passed], [
+      ["fixtures/a.yaml#1", false],
+      ["fixtures/a.yaml#2", false],
+      ["fixtures/b.yaml", false],
+    ]);
     const request = {
       apiVersion: "argosy.dev/v1",
       key: "u/3",
@@ -113,15 +108,12 @@ describe("runFixtures", () => {
       },
       { schedules },
     );
-    assert.deepStrictEqual(
-      results.map(({ passed, failure }) => [passed, failure]),
-      [
-        [true, undefined],
-        [true, undefined],
-        [true, undefined],
-        [false, "due: operator.yaml has no schedule weekly"],
-      ],
-    );
+    assertEach(results, ({ passed, failure }) => [passed, failure], [
+      [true, undefined],
+      [true, undefined],
+      [true, undefined],
+      [false, "due: operator.yaml has no schedule weekly"],
+    ]);
   });
 
   it("passes an answer that is the expected one, whatever the order of its keys", async () => {
@@ -159,13 +151,10 @@ describe("runFixtures", () => {
       "a.yaml": fixture("steps: [{ expect: {} }, { expect: {} }, { expect: {} }]"),
       "b.yaml": fixture("steps: [{ expect: {} }]"),
     });
-    assert.deepStrictEqual(
-      results.map(({ name, failure = "" }) => [name, failure.split("\n").slice(1)]),
-      [
-        ["fixtures/a.yaml step 1", ["steps not tried, since they follow from this answer: 2"]],
-        ["fixtures/b.yaml step 1", []],
-      ],
-    );
+    assertEach(results, ({ name, failure = "" }) => [name, failure.split("\n").slice(1)], [
+      ["fixtures/a.yaml step 1", ["steps not tried, since they follow from this answer: 2"]],
+      ["fixtures/b.yaml step 1", []],
+    ]);
   });
 
   it("does not wait for ever", async () => {
@@ -234,18 +223,15 @@ describe("runFixtures", () => {
       "b.yaml": namespaced("expect: { children: [{ kind: Deployment, metadata: { name: a } }] }"),
       "c.yaml": namespaced("expect: { children: [], status: { b: [], a: null } }"),
     });
-    assert.deepStrictEqual(
-      results.map(({ differences }) => differences),
+    assertEach(results, ({ differences }) => differences, [
+      [],
+      [],
       [
-        [],
-        [],
-        [
-          "Deployment a: returned, but not expected",
-          'status: .b: expected [], got [{"c":1,"d":2}]',
-          "status: .a: expected null, got 1",
-        ],
+        "Deployment a: returned, but not expected",
+        'status: .b: expected [], got [{"c":1,"d":2}]',
+        "status: .a: expected null, got 1",
       ],
-    );
+    ]);
   });
 
   it("compares keys that every object of JavaScript inherits like any other", async () => {
@@ -255,16 +241,13 @@ describe("runFixtures", () => {
       "a.yaml": namespaced(`answer: { children: [${child({ toString: "y" })}] }`),
       "b.yaml": namespaced(`expect: { children: [${child({ toString: null })}] }`),
     });
-    assert.deepStrictEqual(
-      results.map(({ differences }) => differences),
+    assertEach(results, ({ differences }) => differences, [
       [
-        [
-          'Deployment a: .metadata.annotations.toString: expected "y", got nothing',
-          'Deployment a: .metadata.annotations.constructor: expected nothing, got "x"',
-        ],
-        [],
+        'Deployment a: .metadata.annotations.toString: expected "y", got nothing',
+        'Deployment a: .metadata.annotations.constructor: expected nothing, got "x"',
       ],
-    );
+      [],
+    ]);
   });
 
   it("asks twice, and says what was answered otherwise the second time", async () => {
@@ -337,10 +320,7 @@ describe("runFixtures", () => {
       "{ children: [], status: { seen: request.children.map((each) => each.metadata.name) } }",
     );
     const results = await folder.run(code, { "a.yaml": fixture(steps) }, CONFIGS);
-    assert.deepEqual(
-      results.map(({ differences, failure }) => failure ?? differences),
-      [[], [], []],
-    );
+    assertEach(results, ({ differences, failure }) => failure ?? differences, [[], [], []]);
   });
 
   describe("if operator.yaml promises a pure handler", () => {
@@ -409,16 +389,15 @@ describe("runFixtures", () => {
         "a.yaml": `object: { metadata: { name: a }, spec: { size: 9007199254740993 } }\nanswer: { children: [], status: { size: ${expected} } }\n`,
       });
     const results = await run("9007199254740992");
-    assert.deepEqual(
-      results.map(({ differences, failure }) => failure ?? differences),
-      [["status: .size: expected 9007199254740992, got 9007199254740993"]],
-    );
+    assertEach(results, ({ differences, failure }) => failure ?? differences, [
+      ["status: .size: expected 9007199254740992, got 9007199254740993"],
+    ]);
     updateFixtures(folder.root, results);
     const written = readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8");
-    assert.deepEqual(
-      [...written.matchAll(/size: (\S+)/g)].map(([, size]) => size),
-      ["9007199254740993", "9007199254740993"],
-    );
+    assertEach([...written.matchAll(/size: (\S+)/g)], ([, size]) => size, [
+      "9007199254740993",
+      "9007199254740993",
+    ]);
     assert.deepEqual((await run("9007199254740993"))[0]?.differences, []);
   });
 
@@ -459,22 +438,16 @@ describe("runFixtures", () => {
           "expect: { status: { observed: [ns] } }",
         ),
       });
-      assert.deepStrictEqual(
-        results.map(({ passed }) => passed),
-        [true, true, true, true],
-      );
+      assertEach(results, ({ passed }) => passed, [true, true, true, true]);
     });
 
     it("names the child that does not exist, and ends where no answer is", async () => {
       const results = await folder.run(handler(answer), {
         "a.yaml": steps("{ ready: [Deployment/a], expect: {} }", "expect: {}"),
       });
-      assert.deepStrictEqual(
-        results.map(({ failure }) => failure),
-        [
-          "there is no child Deployment/a at this step\nsteps not tried, since they follow from this answer: 1",
-        ],
-      );
+      assertEach(results, ({ failure }) => failure, [
+        "there is no child Deployment/a at this step\nsteps not tried, since they follow from this answer: 1",
+      ]);
     });
   });
 
@@ -508,10 +481,7 @@ steps:
       children: [{ kind: "Deployment", metadata: { name: "a" }, spec: { replicas: 1 } }],
     });
     const again = await folder.run(handler(answer), {});
-    assert.deepStrictEqual(
-      again.map(({ passed }) => passed),
-      [true, true, true],
-    );
+    assertEach(again, ({ passed }) => passed, [true, true, true]);
     assert.deepStrictEqual(updateFixtures(folder.root, again), { written: [], refusals: [] });
     assert.equal(readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8"), written);
   });
@@ -580,13 +550,10 @@ steps:
     const before = read();
     const { written, refusals } = updateFixtures(folder.root, results);
     assert.deepStrictEqual(written, ["fixtures/b.yaml#1", "fixtures/b.yaml#2"]);
-    assert.deepStrictEqual(
-      refusals.map((line) => line.replace(/^.*?fixtures\//, "")),
-      [
-        "a.yaml is not updated: an alias stands for a part of fixtures/a.yaml step 1 (*none). Write that part out where the alias is.",
-        "c.yaml is not updated: an alias stands for fixtures/c.yaml step 2. Write that part out where the alias is.",
-      ],
-    );
+    assertEach(refusals, (line) => line.replace(/^.*?fixtures\//, ""), [
+      "a.yaml is not updated: an alias stands for a part of fixtures/a.yaml step 1 (*none). Write that part out where the alias is.",
+      "c.yaml is not updated: an alias stands for fixtures/c.yaml step 2. Write that part out where the alias is.",
+    ]);
     assert.equal(read(), before);
   });
 

@@ -16,6 +16,7 @@ import { failureOf } from "./support/failures";
 import { contentOf, FunctionBench } from "./support/functionBench";
 import { HandlerContainer, shells } from "./support/handlerContainer";
 import { question } from "./support/handlers";
+import { assertEach } from "./support/lists";
 
 describe("a function", function () {
   this.timeout(30_000);
@@ -638,10 +639,7 @@ export const reconcile = async () => ({ children: [], status: { data, modern, ol
     });
     const handler = { image: "a:1", function: "main.js" };
     const packs = handlerFiles({ folder: bench.folder, crd: {}, handler });
-    assert.deepStrictEqual(
-      packs.map(({ items }) => items.map((item) => item.path)),
-      [["main.js"], ["main.js.part2"]],
-    );
+    assertEach(packs, ({ items }) => items.map((item) => item.path), [["main.js"], ["main.js.part2"]]);
     const [shell] = shells();
     assert.ok(shell);
     const container = new HandlerContainer(shell, programOf({ handler }, LOOPS_FOLDER));

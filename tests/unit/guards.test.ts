@@ -3,6 +3,7 @@ import { buildGuards, type GuardOptions } from "../../components/manifests/opera
 import { buildAccess } from "../../components/manifests/operator/rbac";
 import type { Operator } from "../../runtime/operator/definition";
 import { operatorOptions, rights } from "./operatorManifests";
+import { assertEach } from "./support/lists";
 import { operator } from "./support/objects";
 
 const build = (guards?: GuardOptions, more: Partial<Operator> = {}) =>
@@ -37,15 +38,12 @@ describe("buildGuards", () => {
 
   it("makes a policy and its binding for each, by the operator's identity", () => {
     const set = build({ children: true, annotations: { groups: [] } }, { installation: "till" });
-    assert.deepEqual(
-      Object.entries(set).map(([key, { kind, metadata }]) => `${key}: ${kind} ${metadata.name}`),
-      [
-        "children-guard: ValidatingAdmissionPolicy till.shop-children",
-        "children-guard-binding: ValidatingAdmissionPolicyBinding till.shop-children",
-        "annotations-guard: ValidatingAdmissionPolicy till.shop-annotations",
-        "annotations-guard-binding: ValidatingAdmissionPolicyBinding till.shop-annotations",
-      ],
-    );
+    assertEach(Object.entries(set), ([key, { kind, metadata }]) => `${key}: ${kind} ${metadata.name}`, [
+      "children-guard: ValidatingAdmissionPolicy till.shop-children",
+      "children-guard-binding: ValidatingAdmissionPolicyBinding till.shop-children",
+      "annotations-guard: ValidatingAdmissionPolicy till.shop-annotations",
+      "annotations-guard-binding: ValidatingAdmissionPolicyBinding till.shop-annotations",
+    ]);
     for (const guard of ["children", "annotations"]) {
       assert.deepEqual(set[`${guard}-guard-binding`]?.["spec"], {
         policyName: `till.shop-${guard}`,

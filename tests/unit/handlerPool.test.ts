@@ -11,6 +11,7 @@ import { sideBySide } from "../support/sideBySide";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { failureOf } from "./support/failures";
 import { isAlive, LEAVING, question, SHELL, shellHandler } from "./support/handlers";
+import { assertEach } from "./support/lists";
 
 /** Answers every question with its word. */
 const WHO = `${SHELL} while next; do say "$word"; done`;
@@ -142,10 +143,7 @@ describe("HandlerPool", () => {
     await ask("it has begun");
     const questions = Array.from({ length: 40 }, (_, number) => String(number));
     const answers = await Promise.all(questions.map(ask));
-    assert.deepStrictEqual(
-      answers.map(({ rest }) => rest),
-      questions,
-    );
+    assertEach(answers, ({ rest }) => rest, questions);
     assert.ok(pool.size <= questions.length / 2, `${pool.size} processes`);
   });
 
@@ -312,10 +310,7 @@ describe("HandlerPool, in tests that wait for seconds,", () => {
       {},
       async (pool) => {
         const answers = await Promise.all(["a", "b", "c", "d"].map((word) => answerOf(pool, word)));
-        assert.deepStrictEqual(
-          answers.map(({ rest }) => rest),
-          ["a", "b", "c", "d"],
-        );
+        assertEach(answers, ({ rest }) => rest, ["a", "b", "c", "d"]);
         assert.equal(new Set(answers.map(({ pid }) => pid)).size, 4);
         assert.equal(pool.size, 4);
       },

@@ -7,6 +7,7 @@ import { buildOutside } from "../../components/manifests/outside/outside";
 import { INSTALLATION } from "../../definition/fields/identity";
 import type { Manifest, OutsideEvent } from "../../runtime/program";
 import { operatorOptions } from "./operatorManifests";
+import { assertNone } from "./support/lists";
 import { operator } from "./support/objects";
 
 const MANY = Array.from({ length: 25 }, (_, number) => `namespace-${number}`);
@@ -86,10 +87,7 @@ describe("the names of two installations in one namespace", function () {
       fc.property(NAME, WORD, fc.array(WORD, { maxLength: 2 }), (one, word, words) => {
         const other = [one, word, ...words].join("-");
         if (!INSTALLATION.safeParse(other).success) return;
-        assert.deepEqual(
-          names(one).filter((name) => names(other).includes(name)),
-          [],
-        );
+        assertNone(names(one), (name) => names(other).includes(name));
       }),
       {
         examples: [

@@ -17,6 +17,7 @@ import type { Operator } from "../../runtime/operator/definition";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { assertEach } from "./support/lists";
 import { operator } from "./support/objects";
 import { type Answer, json, TestApiServer } from "./support/testApiServer";
 
@@ -66,13 +67,10 @@ describe("the installed operators", () => {
     );
     const { operators, unreadable } = await installedOperators(cluster);
     assert.deepEqual(unreadable, []);
-    assert.deepEqual(
-      operators.map(({ name, home, argosyVersion }) => [name, home, argosyVersion]),
-      [
-        ["cache", "argosy", ARGOSY_VERSION],
-        ["old", "argosy", undefined],
-      ],
-    );
+    assertEach(operators, ({ name, home, argosyVersion }) => [name, home, argosyVersion], [
+      ["cache", "argosy", ARGOSY_VERSION],
+      ["old", "argosy", undefined],
+    ]);
   });
 
   const cache = written("cache");
@@ -99,10 +97,10 @@ describe("the installed operators", () => {
         configMap("shop", ARGOSY_VERSION, written("shop")),
       );
       const found = await installedOperators(cluster);
-      assert.deepEqual(
-        [found.operators, found.unreadable].map((some) => some.map(({ name }) => name)),
-        [["shop"], ["cache"]],
-      );
+      assertEach([found.operators, found.unreadable], (some) => some.map(({ name }) => name), [
+        ["shop"],
+        ["cache"],
+      ]);
       const { stderr } = await captured(async () => tellLeftOut(found));
       assert.equal(
         stderr,
@@ -176,10 +174,7 @@ describe("the installed operators", () => {
           ...made,
         ),
       );
-      assert.deepEqual(
-        found.operators.map(({ home }) => home),
-        ["argosy"],
-      );
+      assertEach(found.operators, ({ home }) => home, ["argosy"]);
       assert.deepEqual(found.unreadable, []);
     }
     const refused = clusterThat(
@@ -208,10 +203,7 @@ describe("the installed operators", () => {
     const kindOf = kindsOf(await installedOperators(cluster));
     const identities = ["argosy.cache", "argosy.store", "shop.cache", "argosy.taken", "argosy.gone"];
     const { kind } = cache.customResource;
-    assert.deepEqual(
-      identities.map((identity) => kindOf(identity)?.kind),
-      [kind, kind, kind, "Other", undefined],
-    );
+    assertEach(identities, (identity) => kindOf(identity)?.kind, [kind, kind, kind, "Other", undefined]);
   });
 
   it("do not keep argosy doctor from the others, whatever a definition has that is made up", async () => {

@@ -8,6 +8,7 @@ import { interruptible } from "../../cli/common/interruption";
 import { isRunning } from "../../cli/common/isRunning";
 import { eventually } from "../support/eventually";
 import { writeFolder } from "./operatorFolder";
+import { assertNone } from "./support/lists";
 
 describe("the signal of a command", () => {
   it("may have as many listeners as there are operators: Node warns of no leak", async () => {
@@ -99,9 +100,6 @@ describe("cli: what a process leaves when it exits", () => {
       const { scratchFolder } = require("./cli/common/scratchFolder.ts");
       require("node:fs").writeFileSync(scratchFolder("argosy-test").path + "/a", "a");
       process.exit(7);`);
-    assert.deepEqual(
-      readdirSync(folder).filter((name) => name.startsWith("argosy-test")),
-      [],
-    );
+    assertNone(readdirSync(folder), (name) => name.startsWith("argosy-test"));
   });
 });

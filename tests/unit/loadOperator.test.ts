@@ -11,6 +11,7 @@ import {
   widgetDefinition,
   writeFolder,
 } from "./operatorFolder";
+import { assertEach } from "./support/lists";
 import { titleOf } from "./support/titles";
 import { command, granting, image, useWidgetFolder } from "./support/widgetFolder";
 
@@ -193,13 +194,10 @@ describe("loadOperator", () => {
   it("keeps a kind that is retired", () => {
     const children = [...widgetDefinition.children, { apiVersion: "v1", kind: "Service", retired: true }];
     const { children: loaded } = loadDefinition(widget.folder, { ...widgetDefinition, children });
-    assert.deepStrictEqual(
-      loaded.map(({ plural, retired }) => [plural, retired]),
-      [
-        ["deployments", undefined],
-        ["services", true],
-      ],
-    );
+    assertEach(loaded, ({ plural, retired }) => [plural, retired], [
+      ["deployments", undefined],
+      ["services", true],
+    ]);
   });
 
   it("reads what children may grant: rules, and existing roles as the right to bind them", () => {

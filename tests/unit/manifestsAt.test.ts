@@ -10,6 +10,7 @@ import { rememberVariables } from "../environment";
 import { addFiles, removeFolder, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { errorOf } from "./support/failures";
+import { assertEach } from "./support/lists";
 
 const ROOT = path.resolve(__dirname, "../..");
 const OPERATOR = { crd: "crd.yaml", handler: { image: "a:1", command: ["sh"] }, children: [] };
@@ -188,10 +189,7 @@ describe("manifestsAt", () => {
         .filter((name) => realpathSync(path.join(folder, "node_modules", name)).startsWith(folder))
         .map((name) => ({ apiVersion: "v1", kind: "A", metadata: { name } }));
     const { result, stderr } = await captured(() => manifestsAt(root, "packages", ofRef));
-    assert.deepEqual(
-      result.map(({ metadata }) => metadata.name),
-      ["committed", "plain"],
-    );
+    assertEach(result, ({ metadata }) => metadata.name, ["committed", "plain"]);
     assert.equal(
       stderr,
       "packages lacks files of @acme/modules, @acme/parts, beside, built, submodule, which git ignores or keeps in a submodule. " +
@@ -242,10 +240,10 @@ describe("argosy verdict", function () {
     const { crds } = JSON.parse(stdout);
     const [comparison, ...others] = crds;
     assert.deepEqual(others, []);
-    assert.deepEqual(
-      comparison.changes.map(({ change }: { change: string }) => change),
-      ["unknown-fields-pruned", "type-changed"],
-    );
+    assertEach(comparison.changes, ({ change }: { change: string }) => change, [
+      "unknown-fields-pruned",
+      "type-changed",
+    ]);
   });
 
   it("finds the packages of functions, also those of a workspace's root", async () => {

@@ -9,6 +9,7 @@ import type { Manifest } from "../../runtime/base/objects";
 import { Intake } from "../../runtime/programs/intake/intake";
 import { intakeMetrics, keeperMetrics, runnerMetrics } from "../../tools/reference/metrics";
 import { fakeLook, found, SHOP } from "./support/fakeLook";
+import { assertNone } from "./support/lists";
 import { reconcileReport } from "./support/objects";
 import { platformOptions } from "./support/platform";
 import { run, runStack } from "./support/program";
@@ -170,10 +171,7 @@ describe("the monitoring", function () {
     }
     const variables = ["__rate_interval", "__all", ...dashboard.templating.list.map(({ name }) => name)];
     const used = [...JSON.stringify(dashboard).matchAll(/\$\{?(\w+)/g)].map(([, name = ""]) => name);
-    assert.deepEqual(
-      used.filter((name) => !variables.includes(name)),
-      [],
-    );
+    assertNone(used, (name) => !variables.includes(name));
     assert.deepEqual(new Set(variables), new Set(used));
     const sources = [...JSON.stringify(dashboard).matchAll(/"datasource":(\{[^}]*\}[^}]*\})/g)];
     assert.ok(sources.length > queries.length);

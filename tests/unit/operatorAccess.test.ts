@@ -3,6 +3,7 @@ import type { ManifestSet } from "../../components/manifests/metadata";
 import { buildAccess } from "../../components/manifests/operator/rbac";
 import type { Operator, PolicyRule } from "../../runtime/operator/definition";
 import { operatorOptions, rights } from "./operatorManifests";
+import { assertNone } from "./support/lists";
 import { operator } from "./support/objects";
 
 const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
@@ -165,10 +166,7 @@ describe("buildAccess", () => {
 
     it(`makes no account for a handler without rules: ${execution}`, () => {
       const keys = Object.keys(build({ execution }));
-      assert.deepStrictEqual(
-        keys.filter((key) => /handler|token/.test(key)),
-        [],
-      );
+      assertNone(keys, (key) => /handler|token/.test(key));
     });
   }
 

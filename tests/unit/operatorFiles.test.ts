@@ -4,6 +4,7 @@ import { buildHandlerContainer } from "../../components/manifests/operator/conta
 import { buildOperator } from "../../components/manifests/operator/operator";
 import { buildVolumes } from "../../components/manifests/operator/volumes";
 import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
+import { assertEach } from "./support/lists";
 import { sampleProgram } from "./support/sampleOperators";
 
 describe("a handler's files", () => {
@@ -12,10 +13,10 @@ describe("a handler's files", () => {
   for (const execution of ["resident", "pod"] as const) {
     it(`of more than a mebibyte are one volume of several ConfigMaps, in the form ${execution}`, () => {
       const { operator, files } = withFiles({ execution }, large);
-      assert.deepStrictEqual(
-        files.handler.map(({ items }) => items.map((item) => item.path)),
-        [["a.txt"], ["b/c.txt", "main.py"]],
-      );
+      assertEach(files.handler, ({ items }) => items.map((item) => item.path), [
+        ["a.txt"],
+        ["b/c.txt", "main.py"],
+      ]);
       const { parts: set } = buildOperator(operator, operatorOptions(), files);
       const names = files.handler.map(({ manifest }) => manifest.metadata.name);
       assert.deepStrictEqual(
@@ -72,10 +73,11 @@ describe("a handler's files", () => {
     const [gear] = program.definitions;
     assert.ok(gear);
     const files = buildFiles(gear, operatorOptions(), buildEngineFiles("argosy", "argosy", {}));
-    assert.deepStrictEqual(
-      files.handler[0]?.items.map((item) => item.path),
-      ["gear/main.py", "shared/crd.tmpl", "shared/lib/util.py"],
-    );
+    assertEach(files.handler[0]?.items, (item) => item.path, [
+      "gear/main.py",
+      "shared/crd.tmpl",
+      "shared/lib/util.py",
+    ]);
     const { workingDir } = buildHandlerContainer(gear, operatorOptions(), "resident");
     assert.equal(workingDir, "/argosy/handler/gear");
     assert.doesNotMatch(JSON.stringify(files.definition.data), /shared/);

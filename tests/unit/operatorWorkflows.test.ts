@@ -11,6 +11,7 @@ import { RUN_PARAMETERS } from "../../runtime/report/workflows";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { operatorOptions, PLACEMENT } from "./operatorManifests";
 import { type ArgoKind, argoRelease, argoValidator } from "./support/argoSchemas";
+import { assertEach } from "./support/lists";
 import { samplePlatform } from "./support/platform";
 import { build, containersOf, RULES, SCHEDULED, type Spec } from "./support/workflowTemplates";
 
@@ -133,13 +134,10 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     const handler = { image: FUNCTION_IMAGES.python, function: "main.py" };
     const [own] = build({ execution: "pod", handler }).specOf("template").templates;
     const containers = own.containerSet?.containers ?? [];
-    assert.deepStrictEqual(
-      containers.map(({ name, dependencies }) => [name, dependencies]),
-      [
-        ["main", undefined],
-        ["handler", undefined],
-      ],
-    );
+    assertEach(containers, ({ name, dependencies }) => [name, dependencies], [
+      ["main", undefined],
+      ["handler", undefined],
+    ]);
     assert.ok(!own.volumes?.some(({ name }) => name === "handler-shell"));
     assert.deepStrictEqual(JSON.parse(own.podSpecPatch ?? ""), {
       "$setElementOrder/containers": ["main", "handler", "wait"].map((name) => ({ name })),

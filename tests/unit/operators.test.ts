@@ -6,6 +6,7 @@ import { loadOperators } from "../../definition/loadOperators";
 import { OperatorError } from "../../definition/problems";
 import type { JsonObject } from "../../runtime/base/objects";
 import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
+import { assertEach } from "./support/lists";
 import { crdOf } from "./support/sampleOperators";
 
 describe("loadOperators", () => {
@@ -32,10 +33,7 @@ describe("loadOperators", () => {
   });
 
   it("loads each folder that has a definition", () => {
-    assert.deepStrictEqual(
-      loadOperators(root).map(({ name, folder }) => [name, folder]),
-      [["a", path.join(root, "a")]],
-    );
+    assertEach(loadOperators(root), ({ name, folder }) => [name, folder], [["a", path.join(root, "a")]]);
   });
 
   it("sees an edit", () => {

@@ -11,6 +11,7 @@ import type { Manifest } from "../../runtime/base/objects";
 import { parseIntakeFile } from "../../runtime/programs/intake/intakeFile";
 import { removeFolder } from "./operatorFolder";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
+import { assertEach } from "./support/lists";
 import { type Run, run } from "./support/program";
 import {
   crdOf,
@@ -284,14 +285,11 @@ describe("OutsideEvents", function () {
     const { events } = parseIntakeFile(
       String((file?.["data"] as Record<string, string> | undefined)?.["intake.json"]),
     );
-    assert.deepEqual(
-      events.map(({ name, type, kind, ...event }) => [name, type, kind, "crd" in event && event.crd]),
-      [
-        ["hook", "webhook", "Gear", "gears.shop.example.com"],
-        ["queue", "kafka", "Gear", "gears.shop.example.com"],
-        ["comment", "github", "Press", "presss.shop.example.com"],
-      ],
-    );
+    assertEach(events, ({ name, type, kind, ...event }) => [name, type, kind, "crd" in event && event.crd], [
+      ["hook", "webhook", "Gear", "gears.shop.example.com"],
+      ["queue", "kafka", "Gear", "gears.shop.example.com"],
+      ["comment", "github", "Press", "presss.shop.example.com"],
+    ]);
   });
 
   it("need no right of the intake's to wake objects, and let it reach the runners of these operators alone", async () => {
@@ -331,10 +329,10 @@ describe("OutsideEvents", function () {
       const { events } = parseIntakeFile(
         String((file?.["data"] as Record<string, string> | undefined)?.["intake.json"]),
       );
-      assert.deepEqual(
-        events.map((event) => "runner" in event && event.runner),
-        ["gear-runner.argosy.svc", "spaces-runner.argosy.svc"],
-      );
+      assertEach(events, (event) => "runner" in event && event.runner, [
+        "gear-runner.argosy.svc",
+        "spaces-runner.argosy.svc",
+      ]);
       for (const each of events) {
         const services = manifests
           .filter(({ kind }) => kind === "Service")

@@ -11,6 +11,7 @@ import {
   widgetVersion,
   writeFolder,
 } from "./operatorFolder";
+import { assertNone } from "./support/lists";
 import { titleOf } from "./support/titles";
 
 const SPEC: JsonObject = {
@@ -193,10 +194,7 @@ describe("on", () => {
       const [first = "nothing", ...others] = problemsOf(root, definition(event));
       assert.match(first, problem);
       // An unknown source counts as none.
-      assert.deepStrictEqual(
-        others.filter((other) => !other.startsWith("on.deploy has no source")),
-        [],
-      );
+      assertNone(others, (other) => !other.startsWith("on.deploy has no source"));
     });
   }
 

@@ -6,6 +6,7 @@ import { followLogs, type PodLine, readLog, sourcesOf } from "../../cli/inspect/
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
 import { eventually } from "../support/eventually";
+import { assertEach } from "./support/lists";
 import { refuse, TestApiServer } from "./support/testApiServer";
 
 const SOURCE = { namespace: "argosy", pod: "one", container: "runner" };
@@ -39,13 +40,10 @@ describe("the log of a container", () => {
     api.answer = (_, response) => void response.end(line(1, "first") + line(2, "second, of two\twords"));
     const lines: PodLine[] = [];
     await read((each) => void lines.push(each), 7);
-    assert.deepEqual(
-      lines.map(({ time, text }) => [time, text]),
-      [
-        ["2026-01-01T12:00:01.5Z", "first"],
-        ["2026-01-01T12:00:02.5Z", "second, of two\twords"],
-      ],
-    );
+    assertEach(lines, ({ time, text }) => [time, text], [
+      ["2026-01-01T12:00:01.5Z", "first"],
+      ["2026-01-01T12:00:02.5Z", "second, of two\twords"],
+    ]);
     const [call] = api.calls;
     assert.equal(call?.path, "/api/v1/namespaces/argosy/pods/one/log");
     assert.equal(String(call?.query), "container=runner&timestamps=true&tailLines=7");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { stringify } from "yaml";
 import { changesBetween, nameOf } from "./support/changes";
+import { assertEach } from "./support/lists";
 import { type Run, roleOf, run } from "./support/program";
 import {
   crdOf,
@@ -63,10 +64,7 @@ describe("one change is one difference:", () => {
     const renamed = original.registrations.filter(
       (each) => now.has(each.urn) && now.get(each.urn) !== nameOf(each),
     );
-    assert.deepEqual(
-      renamed.map(({ name }) => name),
-      [],
-    );
+    assertEach(renamed, ({ name }) => name, []);
   });
 
   it("a new field of a CRD is the CRD", async () => {
@@ -106,10 +104,9 @@ describe("one change is one difference:", () => {
         .sort();
     assert.deepEqual(crds(after), crds(original));
     const aliases = after.registrations.filter((each) => each.aliases.length > 0);
-    assert.deepEqual(
-      aliases.map(({ type, name, aliases: known }) => [type, name, known]),
-      [["argosy:index:Operator", "argosy-cog", ["argosy-gear"]]],
-    );
+    assertEach(aliases, ({ type, name, aliases: known }) => [type, name, known], [
+      ["argosy:index:Operator", "argosy-cog", ["argosy-gear"]],
+    ]);
     // What Pulumi makes of the alias, for everything below: see inheritedChildAlias in its deployment engine.
     const below = (run: Run, name: string) => {
       const parent = run.registrations.find((each) => each.name === name && !each.custom)?.urn;

@@ -4,6 +4,7 @@ import { runsAtOnce } from "../../components/manifests/operator/quota";
 import type { Manifest } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
 import { operatorOptions } from "./operatorManifests";
+import { assertNone } from "./support/lists";
 import { operator } from "./support/objects";
 import { run } from "./support/program";
 import { EVERY_FORM, operatorsProgram, sampleProgram } from "./support/sampleOperators";
@@ -42,10 +43,7 @@ describe("quotas", function () {
     const pods = { operators: { press: { priorityClassName: "heavy" } } };
     const manifests = await made({ pods, quotas: { press: { pods: 2 } } });
     assert.equal(templateOf(manifests, "press").podPriorityClassName, "heavy");
-    assert.deepEqual(
-      manifests.filter(({ kind }) => kind === "PriorityClass"),
-      [],
-    );
+    assertNone(manifests, ({ kind }) => kind === "PriorityClass");
     const spec = find(manifests, "ResourceQuota", "press-run-limit")?.["spec"] as
       | { scopeSelector: { matchExpressions: { values: string[] }[] } }
       | undefined;

@@ -12,6 +12,7 @@ import { readStackConfiguration } from "../../cli/render/stackConfiguration";
 import type { Manifest } from "../../runtime/base/objects";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 import { anyCharacter } from "./support/anyCharacter";
+import { assertEach } from "./support/lists";
 import { titleOf } from "./support/titles";
 
 const { ConfigMap } = k8s.core.v1;
@@ -39,13 +40,10 @@ describe("render", () => {
       const only = { "pulumi.com/skipAwait": "true" };
       new ConfigMap("other", { metadata: { name: "other", namespace: "shop", annotations: only } });
     });
-    assert.deepEqual(
-      manifests.map((manifest) => manifest.metadata),
-      [
-        { name: "other", namespace: "shop" },
-        { ...metadata, annotations: { "example.com/owner": "shop" } },
-      ],
-    );
+    assertEach(manifests, (manifest) => manifest.metadata, [
+      { name: "other", namespace: "shop" },
+      { ...metadata, annotations: { "example.com/owner": "shop" } },
+    ]);
   });
 
   it("waits for what a program makes of something that is known later", async () => {
@@ -53,10 +51,7 @@ describe("render", () => {
     const manifests = await render(() => {
       later.apply((name) => new ConfigMap(name, { metadata: { ...metadata, name } }));
     });
-    assert.deepEqual(
-      manifests.map((manifest) => manifest.metadata.name),
-      ["late"],
-    );
+    assertEach(manifests, (manifest) => manifest.metadata.name, ["late"]);
   });
 
   it("gives a program the whole configuration of its stack, as Pulumi does", async () => {
@@ -155,10 +150,7 @@ describe("render", () => {
         new ConfigMap("beside", { metadata: { name: "beside" } });
       });
       assert.deepEqual(made.others, [...others].sort());
-      assert.deepEqual(
-        made.manifests.map(({ metadata: { name } }) => name),
-        ["beside"],
-      );
+      assertEach(made.manifests, ({ metadata: { name } }) => name, ["beside"]);
     });
   }
 

@@ -5,6 +5,7 @@ import { parseAllDocuments } from "yaml";
 import { fileNameOf, formatStream, writeFolder } from "../../cli/render/output";
 import type { Manifest } from "../../runtime/base/objects";
 import { addFiles, loadDefinition, widgetDefinition, writeFolder as writeFiles } from "./operatorFolder";
+import { assertEach } from "./support/lists";
 import { run, runStack } from "./support/program";
 import { operatorsProgram, sampleProgram } from "./support/sampleOperators";
 
@@ -48,10 +49,7 @@ describe("render --out", () => {
     writeFolder(out, manifests);
     const times = readdirSync(out).map((name) => statSync(path.join(out, name)).mtimeMs);
     assert.deepEqual(writeFolder(out, manifests), { written: [], removed: [] });
-    assert.deepEqual(
-      readdirSync(out).map((name) => statSync(path.join(out, name)).mtimeMs),
-      times,
-    );
+    assertEach(readdirSync(out), (name) => statSync(path.join(out, name)).mtimeMs, times);
   });
 
   it("knows its files after a checkout that has changed the ends of their lines", () => {

@@ -6,6 +6,7 @@ import { dependencies, name, version } from "../../package.json";
 import { compiled } from "../../tools/build";
 import { licencesOf } from "../../tools/build/licences";
 import { type Sbom, sboms } from "../../tools/build/sbom";
+import { assertEach } from "./support/lists";
 import { PROJECT } from "./support/projectCopy";
 
 describe("the bills of materials", function () {
@@ -29,13 +30,10 @@ describe("the bills of materials", function () {
   it("are of the package and of the engine, of this version", () => {
     assert.deepEqual(Object.keys(made), ["package.cdx.json", "engine.cdx.json"]);
     const subjects = Object.values(made).map(({ metadata }) => metadata.component);
-    assert.deepEqual(
-      subjects.map((each) => [each.name, each.version]),
-      [
-        [name, version],
-        [`${name}/engine`, version],
-      ],
-    );
+    assertEach(subjects, (each) => [each.name, each.version], [
+      [name, version],
+      [`${name}/engine`, version],
+    ]);
   });
 
   it("say of the engine what is compiled into it, and nothing that only its packages' manifests name", () => {

@@ -6,6 +6,7 @@ import { pictures } from "../../tools/pictures";
 import { navigation } from "../../tools/reference/contents";
 import { addressOf, anchorOf, plainFileOf } from "../../tools/site/links";
 import { llmsText, plainPage } from "../../tools/site/llms";
+import { assertEach, assertNone } from "./support/lists";
 import { anchorsOf, linksOf, prose } from "./support/markdown";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -66,10 +67,7 @@ describe("the pages of docs/", () => {
   it("are found by the words that readers look for", () => {
     const words = ["rollback", "uninstall", "upgrade", "Windows", "Prometheus", "Argo CD", "finalizer"];
     const all = [...pages.map((file) => read(`docs/${file}`)), read("README.md")].map(prose).join("\n");
-    assert.deepEqual(
-      words.filter((word) => !all.includes(word)),
-      [],
-    );
+    assertNone(words, (word) => !all.includes(word));
   });
 
   it("have one title each", () => {
@@ -92,10 +90,7 @@ describe("the links of all pages", () => {
       const page = file === "" ? document : path.join(path.dirname(document), file);
       return !existsSync(path.join(ROOT, page)) || !anchorsOf(read(page)).has(anchor);
     });
-    assert.deepEqual(
-      broken.map(({ place }) => place),
-      [],
-    );
+    assertEach(broken, ({ place }) => place, []);
   });
 
   it("lead to files that git has", () => {
@@ -109,10 +104,7 @@ describe("the links of all pages", () => {
       const place = path.join(path.dirname(document), file).replace(/\/$/, "");
       return !files.some((each) => each === place || each.startsWith(`${place}/`));
     });
-    assert.deepEqual(
-      broken.map(({ place }) => place),
-      [],
-    );
+    assertEach(broken, ({ place }) => place, []);
   });
 
   it("that lead from a page of docs/ to a folder's page of it name the file, as the site needs it", () => {

@@ -11,6 +11,7 @@ import {
   writeFolder,
 } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { assertEach } from "./support/lists";
 import { titleOf } from "./support/titles";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -98,10 +99,7 @@ describe("the operators of a stack", function () {
       ...GEAR,
     });
     const { load } = await ofStack("dev");
-    assert.deepEqual(
-      load().map(({ name, env }) => [name, env.SIZE]),
-      [["widget", "2"]],
-    );
+    assertEach(load(), ({ name, env }) => [name, env.SIZE], [["widget", "2"]]);
   });
 
   for (const [options, expected] of [
