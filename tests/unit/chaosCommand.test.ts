@@ -4,6 +4,7 @@ import path from "node:path";
 import { main } from "../../tools/chaos";
 import { rememberVariables } from "../environment";
 import { removeFolder, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
 import { assertNone } from "./support/lists";
 import { json, TestApiServer } from "./support/testApiServer";
 
@@ -52,36 +53,15 @@ describe("the command chaos", () => {
 
   /** What it prints, and its exit code. */
   async function run(...args: string[]): Promise<{ code: number; text: string }> {
-    const { stdout, stderr } = process;
-    const written: string[] = [];
-    const restore = [stdout, stderr].map((stream) => {
-      const { write } = stream;
-      stream.write = (chunk: string | Uint8Array) => written.push(String(chunk)) > 0;
-      return () => {
-        stream.write = write;
-      };
-    });
-    try {
-      return { code: await main(args), text: written.join("") };
-    } finally {
-      for (const each of restore) each();
-    }
+    const { result, stdout, stderr } = await captured(() => main(args));
+    return { code: result, text: stdout + stderr };
   }
 
   it("tells its options, and what it will do to the cluster", async () => {
     const { code, text } = await run("--help");
     assert.equal(code, 0);
-    for (const option of [
-      "--seed",
-      "--changes",
-      "--pod-changes",
-      "--faults",
-      "--node-faults",
-      "--from",
-      "--keep",
-    ]) {
-      assert.ok(text.includes(`  ${option}`), option);
-    }
+    const options = ["seed", "changes", "pod-changes", "faults", "node-faults", "from", "keep"];
+    assertNone(options, (option) => !text.includes(`  --${option}`));
     assert.match(text, /removes all that it made/);
   });
 

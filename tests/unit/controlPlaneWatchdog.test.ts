@@ -79,19 +79,14 @@ describe("the control plane's watchdog", function () {
     }
   });
 
-  it("ends the programs of a process that was killed with SIGKILL", async () => {
-    const component = await start(program, forever);
-    const owner = await startOwner("setInterval(() => {}, 1000)");
-    owner.kill("SIGKILL");
-    await eventually(() => assert.ok(!isRunning(idOf(component)) && !existsSync(directory)));
-  });
-
-  it("ends the programs of a process that was interrupted", async () => {
-    const component = await start(program, forever);
-    const owner = await startOwner("setInterval(() => {}, 1000)");
-    owner.kill("SIGINT");
-    await eventually(() => assert.ok(!isRunning(idOf(component)) && !existsSync(directory)));
-  });
+  for (const signal of ["SIGKILL", "SIGINT"] as const) {
+    it(`ends the programs of a process that was ended by ${signal}`, async () => {
+      const component = await start(program, forever);
+      const owner = await startOwner("setInterval(() => {}, 1000)");
+      owner.kill(signal);
+      await eventually(() => assert.ok(!isRunning(idOf(component)) && !existsSync(directory)));
+    });
+  }
 
   for (const [what, script] of [
     ["calls process.exit", "process.exit(7)"],

@@ -70,6 +70,33 @@ const SAMPLES = [
 ] as readonly Sample[];
 const STORAGE = { outsideEvents: { storage: "1Gi" } };
 
+interface Selector {
+  matchLabels: object;
+}
+
+/** What the tests look at in the specs of several kinds. */
+interface Spec {
+  jetstream: Record<string, unknown>;
+  replicas: number;
+  template: {
+    metadata: { labels: object };
+    spec: { nodeSelector: object; containers: { resources: { limits: object } }[] };
+  };
+  dependencies: { name: string; eventName: string; eventSourceName: string; filters?: unknown }[];
+  triggers: {
+    atLeastOnce: boolean;
+    retryStrategy: { steps: number };
+    policy: unknown;
+    template: { name: string; conditions: string; http: Record<string, unknown> };
+  }[];
+  podSelector: Selector;
+  policyTypes: string[];
+  ingress: { ports: { port: number }[]; from: { podSelector?: Selector }[] }[];
+}
+
+const selects = (selector: Selector | undefined, labels: object) =>
+  isDeepStrictEqual({ ...labels, ...selector?.matchLabels }, labels);
+
 describe("OutsideEvents", function () {
   this.timeout(60_000);
   let sample: SampleProgram;
@@ -85,6 +112,13 @@ describe("OutsideEvents", function () {
     String(metadata.labels?.["app.kubernetes.io/name"]) === "argosy-outside";
   const outsideOf = async (args?: Partial<OperatorsArgs>) =>
     (args ? await runWith(args) : plain).manifests.filter(isOutside);
+  const specOf = (manifests: readonly Manifest[], kind: string, name: string) =>
+    find(manifests, kind, name)["spec"] as Spec;
+  const eventsOf = (manifests: readonly Manifest[]) => {
+    const file = manifests.filter(isOutside).find(({ kind }) => kind === "ConfigMap");
+    return parseIntakeFile(String((file?.["data"] as Record<string, string> | undefined)?.["intake.json"]))
+      .events;
+  };
   const find = (manifests: readonly Manifest[], kind: string, name: string): Manifest => {
     const found = manifests.find((each) => each.kind === kind && each.metadata.name === name);
     assert.ok(found, `there is no ${kind} ${name}`);
@@ -130,9 +164,7 @@ describe("OutsideEvents", function () {
   });
 
   it("have a bus that keeps what is not read, refuses what it has no room for, and writes it to the disk", async () => {
-    const { jetstream } = find(await outsideOf(), "EventBus", "argosy-outside")["spec"] as {
-      jetstream: Record<string, unknown>;
-    };
+    const { jetstream } = specOf(await outsideOf(), "EventBus", "argosy-outside");
     assert.deepEqual(jetstream["persistence"], { volumeSize: "1Gi", accessMode: "ReadWriteOnce" });
     const lines = String(jetstream["streamConfig"]).trim().split("\n");
     assert.deepEqual(lines, [
@@ -171,15 +203,7 @@ describe("OutsideEvents", function () {
 
   it("send each event whole to the intake, with a token, until it is taken", async () => {
     const manifests = await outsideOf();
-    const sensor = find(manifests, "Sensor", "argosy-outside")["spec"] as {
-      dependencies: { name: string; eventName: string; eventSourceName: string; filters?: unknown }[];
-      triggers: {
-        atLeastOnce: boolean;
-        retryStrategy: { steps: number };
-        policy: unknown;
-        template: { name: string; conditions: string; http: Record<string, unknown> };
-      }[];
-    };
+    const sensor = specOf(manifests, "Sensor", "argosy-outside");
     const sources = manifests.filter(({ kind }) => kind === "EventSource");
     for (const { eventName, eventSourceName, filters } of sensor.dependencies) {
       const { spec } = find(sources, "EventSource", eventSourceName) as unknown as {
@@ -242,21 +266,10 @@ describe("OutsideEvents", function () {
 
   it("let only their sensor reach the intake, by NetworkPolicy", async () => {
     const manifests = await outsideOf();
-    const labelsOf = (kind: string, name: string) => {
-      const { template } = find(manifests, kind, name)["spec"] as {
-        template: { metadata: { labels: object } };
-      };
-      return template.metadata.labels;
-    };
-    const { spec } = find(manifests, "NetworkPolicy", "argosy-outside-intake");
-    const { podSelector, policyTypes, ingress } = spec as {
-      podSelector: { matchLabels: object };
-      policyTypes: string[];
-      ingress: { ports: { port: number }[]; from: { podSelector: { matchLabels: object } }[] }[];
-    };
+    const labelsOf = (kind: string, name: string) => specOf(manifests, kind, name).template.metadata.labels;
+    const policy = specOf(manifests, "NetworkPolicy", "argosy-outside-intake");
+    const { podSelector, policyTypes, ingress } = policy;
     assert.deepEqual(policyTypes, ["Ingress"]);
-    const selects = (selector: { matchLabels: object }, labels: object) =>
-      isDeepStrictEqual({ ...labels, ...selector.matchLabels }, labels);
     assert.ok(selects(podSelector, labelsOf("Deployment", "argosy-outside-intake")));
     const port = ingress.filter(({ ports }) => ports.some((each) => each.port === 8080));
     const [peer, other] = port.flatMap(({ from }) => from);
@@ -281,15 +294,15 @@ describe("OutsideEvents", function () {
   });
 
   it("give the intake every event, as it reads them", async () => {
-    const file = (await outsideOf()).find(({ kind }) => kind === "ConfigMap");
-    const { events } = parseIntakeFile(
-      String((file?.["data"] as Record<string, string> | undefined)?.["intake.json"]),
+    assertEach(
+      eventsOf(await outsideOf()),
+      ({ name, type, kind, ...event }) => [name, type, kind, "crd" in event && event.crd],
+      [
+        ["hook", "webhook", "Gear", "gears.shop.example.com"],
+        ["queue", "kafka", "Gear", "gears.shop.example.com"],
+        ["comment", "github", "Press", "presss.shop.example.com"],
+      ],
     );
-    assertEach(events, ({ name, type, kind, ...event }) => [name, type, kind, "crd" in event && event.crd], [
-      ["hook", "webhook", "Gear", "gears.shop.example.com"],
-      ["queue", "kafka", "Gear", "gears.shop.example.com"],
-      ["comment", "github", "Press", "presss.shop.example.com"],
-    ]);
   });
 
   it("need no right of the intake's to wake objects, and let it reach the runners of these operators alone", async () => {
@@ -311,24 +324,14 @@ describe("OutsideEvents", function () {
           kind.endsWith("RoleBinding") && JSON.stringify(binding).includes("argosy-outside-intake"),
       );
       assert.deepEqual(bound, []);
-      const intake = find(manifests, "Deployment", "argosy-outside-intake")["spec"] as {
-        template: { metadata: { labels: Record<string, string> } };
-      };
+      const { labels } = specOf(manifests, "Deployment", "argosy-outside-intake").template.metadata;
       const reach = (name: string) => {
-        const { ingress } = find(manifests, "NetworkPolicy", name)["spec"] as {
-          ingress: { ports: { port: number }[]; from: { podSelector?: { matchLabels: object } }[] }[];
-        };
-        const { labels } = intake.template.metadata;
+        const { ingress } = specOf(manifests, "NetworkPolicy", name);
         const callers = ingress.filter(({ ports }) => ports[0]?.port === 8080).flatMap(({ from }) => from);
-        return callers.filter(({ podSelector }) =>
-          isDeepStrictEqual({ ...labels, ...podSelector?.matchLabels }, labels),
-        ).length;
+        return callers.filter(({ podSelector }) => selects(podSelector, labels)).length;
       };
       assert.deepEqual(["plain-runner", "gear-runner", "spaces-runner"].map(reach), [0, 1, 1]);
-      const file = manifests.filter(isOutside).find(({ kind }) => kind === "ConfigMap");
-      const { events } = parseIntakeFile(
-        String((file?.["data"] as Record<string, string> | undefined)?.["intake.json"]),
-      );
+      const events = eventsOf(manifests);
       assertEach(events, (event) => "runner" in event && event.runner, [
         "gear-runner.argosy.svc",
         "spaces-runner.argosy.svc",
@@ -357,10 +360,7 @@ describe("OutsideEvents", function () {
   it("have names that depend on nothing but the operator's and their own", async () => {
     const subjectsOf = async (definitions: SampleProgram["definitions"]) => {
       const { manifests } = await run(operatorsProgram({ ...sample, definitions }, STORAGE));
-      const { dependencies } = find(manifests, "Sensor", "argosy-outside")["spec"] as {
-        dependencies: { eventName: string }[];
-      };
-      return dependencies.map(({ eventName }) => eventName);
+      return specOf(manifests, "Sensor", "argosy-outside").dependencies.map(({ eventName }) => eventName);
     };
     const [all, some] = [await subjectsOf(sample.definitions), await subjectsOf(sample.definitions.slice(2))];
     assert.deepEqual(all.slice(2), some);
@@ -399,10 +399,7 @@ describe("OutsideEvents", function () {
     });
     const intake = find(manifests, "Deployment", "argosy-outside-intake");
     assert.deepEqual(intake.metadata.annotations, { seen: "true" });
-    const { replicas, template } = intake["spec"] as {
-      replicas: number;
-      template: { spec: { nodeSelector: object; containers: { resources: { limits: object } }[] } };
-    };
+    const { replicas, template } = intake["spec"] as Spec;
     assert.equal(replicas, 2);
     assert.deepEqual(template.spec.nodeSelector, { disk: "ssd" });
     assert.deepEqual(template.spec.containers[0]?.resources.limits, { memory: "512Mi" });

@@ -102,8 +102,10 @@ describe("on", () => {
     assert.deepStrictEqual(loadDefinition(root, definition(WAKE)).on, on);
     const { crd: _, ...others } = definition(WAKE) as Record<string, unknown>;
     const watch = { apiVersion: "v1", kind: "Namespace" };
-    const named = { ...WAKE, webhook: WEBHOOK, wake: { name: "body.name" } };
-    assert.deepStrictEqual(problemsOf(root, { ...others, watch, on: { deploy: named } }), []);
+    const woken = (wake: object) =>
+      problemsOf(root, { ...others, watch, on: { deploy: { ...WAKE, webhook: WEBHOOK, wake } } });
+    assert.deepStrictEqual(woken({ name: "body.name" }), []);
+    assert.match(String(woken(WAKE.wake)), /wake\.namespace is given, and Namespace is cluster-scoped/);
   });
 
   it("accepts GitHub, other sources, paths to namespaces, constants and lists", () => {
