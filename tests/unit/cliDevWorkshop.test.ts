@@ -39,16 +39,9 @@ describe("argosy dev, of several operators", () => {
 
   beforeEach(() => {
     root = writeFolder({});
-    for (const [name, kind] of [
-      ["one", "Widget"],
-      ["two", "Gear"],
-    ] as const) {
-      addFiles(root, {
-        [`${name}/operator.yaml`]: widgetDefinition,
-        [`${name}/crd.yaml`]: crdOf(kind),
-        [`${name}/main.py`]: "",
-      });
-    }
+    addFiles(root, { "one/crd.yaml": crdOf("Widget"), "one/main.py": "" });
+    addFiles(root, { "two/crd.yaml": crdOf("Gear"), "two/main.py": "" });
+    for (const name of ["one", "two"]) define(name);
     told = [];
     graces = [];
     asked = [];
@@ -76,6 +69,14 @@ describe("argosy dev, of several operators", () => {
 
   const running = () => workshop.running.map(({ operator }) => operator.name).sort();
   const definition = () => path.join(root, "one", "operator.yaml");
+  const define = (name: string, more: object = {}) =>
+    addFiles(root, { [`${name}/operator.yaml`]: { ...widgetDefinition, ...more } });
+  /** Makes a mistake in the definition of one. @returns what puts it right */
+  const broken = () => {
+    const good = readFileSync(definition(), "utf8");
+    writeFileSync(definition(), good.replace("children:", "childen:"));
+    return () => writeFileSync(definition(), good);
+  };
 
   it("says nothing of them if Ctrl-C comes while they start", async () => {
     const interruption = new InterruptedError("SIGINT");
@@ -85,12 +86,11 @@ describe("argosy dev, of several operators", () => {
   });
 
   it("runs the others while one is broken, names file and line, and starts it when it is mended", async () => {
-    const good = readFileSync(definition(), "utf8");
-    writeFileSync(definition(), good.replace("children:", "childen:"));
+    const mend = broken();
     await workshop.open();
     assert.deepEqual(running(), ["two"]);
     assert.match(told.join("\n"), /one\/operator\.yaml:\d+:1: childen is not a known field/);
-    writeFileSync(definition(), good);
+    mend();
     await workshop.edited([definition()]);
     assert.deepEqual(running(), ["one", "two"]);
   });
@@ -139,10 +139,9 @@ describe("argosy dev, of several operators", () => {
 
   it("says once that a mistake is corrected, even if the definition is again what it was", async () => {
     await workshop.open();
-    const good = readFileSync(definition(), "utf8");
-    writeFileSync(definition(), good.replace("children:", "childen:"));
+    const mend = broken();
     await edit("one/operator.yaml");
-    writeFileSync(definition(), good);
+    mend();
     told = [];
     await edit("one/operator.yaml");
     await edit("one/operator.yaml");
@@ -150,11 +149,10 @@ describe("argosy dev, of several operators", () => {
   });
 
   it("renews no handler for a file of an operator that is broken, or was removed", async () => {
-    const good = readFileSync(definition(), "utf8");
-    writeFileSync(definition(), good.replace("children:", "childen:"));
+    const mend = broken();
     await workshop.open();
     assert.deepEqual(await edit("one/main.py", "one/operator.yaml"), []);
-    writeFileSync(definition(), good);
+    mend();
     assert.deepEqual(await edit("one/operator.yaml"), []);
     removeFolder(path.join(root, "one"));
     assert.deepEqual(await edit("one/operator.yaml", "one/main.py", "one"), []);
@@ -189,7 +187,7 @@ describe("argosy dev, of several operators", () => {
 
   it("does not go back to the previous definition if the new one waits for the kind that it watches", async () => {
     await workshop.open();
-    addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
+    define("one", { concurrency: 2 });
     refusals.set("one", new ClusterNotReadyError("the cluster does not serve the kind"));
     asked = [];
     await edit("one/operator.yaml");
@@ -201,7 +199,7 @@ describe("argosy dev, of several operators", () => {
 
   it("goes back to the previous definition if the new one cannot be started, and says so", async () => {
     await workshop.open();
-    addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
+    define("one", { concurrency: 2 });
     refusals.get = () =>
       asked.at(-1)?.concurrency === 2 ? new Error("the API server refused the CRD") : undefined;
     await edit("one/operator.yaml");
@@ -222,7 +220,7 @@ describe("argosy dev, of several operators", () => {
   it("runs the others while a CRD is broken, and takes their edits in", async () => {
     rmSync(path.join(root, "one", "crd.yaml"));
     await workshop.open();
-    addFiles(root, { "two/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
+    define("two", { concurrency: 2 });
     await workshop.edited([path.join(root, "two", "operator.yaml")]);
     assert.equal(workshop.running[0]?.operator.concurrency, 2);
   });
@@ -244,7 +242,7 @@ describe("argosy dev, of several operators", () => {
 
   it("lets a stuck run hold up the replacement of its operator for a moment only", async () => {
     await workshop.open();
-    addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
+    define("one", { concurrency: 2 });
     await workshop.edited([definition()]);
     assert.equal(graces.length, 1);
     assert.ok((graces[0] ?? Number.POSITIVE_INFINITY) <= 5_000);
@@ -272,21 +270,24 @@ describe("argosy dev, of a handler that does not answer", () => {
     assert.equal(silences[0]?.object, "shop/sessions");
   });
 
-  it("says nothing of one that answers", async () => {
+  /** A handler, by this script, that has been given the request. */
+  function asked(script: string) {
     const silences: Silence[] = [];
-    const command = ["sh", "-c", 'read line; echo "{}"; sleep 6'];
+    const answers: unknown[] = [];
     const transport = new ObservedTransport(
-      new ChildProcessTransport({ command, folder: "/", env: {} }),
+      new ChildProcessTransport({ command: ["sh", "-c", script], folder: "/", env: {} }),
       () => {},
       (silence) => silences.push(silence),
     );
-    let hasAnswered = false;
-    const output = () => {
-      hasAnswered = true;
-    };
+    const output = (text: unknown) => void answers.push(text);
     const handler = transport.start({ output, log: () => {}, exited: () => {} });
     handler.write(request);
-    await eventually(() => assert.ok(hasAnswered));
+    return { handler, silences, answers };
+  }
+
+  it("says nothing of one that answers", async () => {
+    const { handler, silences, answers } = asked('read line; echo "{}"; sleep 6');
+    await eventually(() => assert.ok(answers.length > 0));
     const before = silences.length;
     await new Promise((resolve) => setTimeout(resolve, 5_300));
     handler.kill();
@@ -294,15 +295,7 @@ describe("argosy dev, of a handler that does not answer", () => {
   });
 
   it("says it of a process that hangs", async () => {
-    const silences: Silence[] = [];
-    const command = ["sh", "-c", "sleep 60"];
-    const transport = new ObservedTransport(
-      new ChildProcessTransport({ command, folder: "/", env: {} }),
-      () => {},
-      (silence) => silences.push(silence),
-    );
-    const handler = transport.start({ output: () => {}, log: () => {}, exited: () => {} });
-    handler.write(request);
+    const { handler, silences } = asked("sleep 60");
     await eventually(() => assert.equal(silences[0]?.object, "shop/sessions"));
     handler.kill();
   });

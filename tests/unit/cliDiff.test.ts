@@ -16,21 +16,23 @@ import type {
   InstalledOperators,
   UnreadableOperator,
 } from "../../cli/inspect/readInstalled";
-import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { DesiredChild } from "../../runtime/write/desiredChildren";
 import { loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { CONFIG_MAPS } from "./support/objects";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
+const configMap = (name: string, more: object = {}) => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name },
+  ...more,
+});
+const secretOf = (name: string, more: object = {}) => ({ ...configMap(name, more), kind: "Secret" });
 
 describe("the fields that would change", () => {
-  const object = (more: object) => ({
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: "a" },
-    ...more,
-  });
+  const object = (more: object) => configMap("a", more);
 
   it("are those that differ, by their paths", () => {
     const live = object({ data: { "a.b/c": "1", gone: "x" }, spec: { on: true } });
@@ -103,8 +105,7 @@ describe("the fields that would change", () => {
 
 describe("SecretMask", () => {
   const secret = (name: string, data: Record<string, string>): KubernetesObject => ({
-    apiVersion: "v1",
-    kind: "Secret",
+    ...secretOf(name),
     metadata: {
       name,
       namespace: "shop",
@@ -129,7 +130,7 @@ describe("SecretMask", () => {
   });
 
   it("leaves everything else as it is", () => {
-    const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { a: "b" } };
+    const map = configMap("a", { data: { a: "b" } });
     assert.deepEqual(new SecretMask().given([map, null]), [map, null]);
     const open = secret("db", { password: "first-value" });
     assert.equal(new SecretMask(true).given(open), open);
@@ -144,48 +145,26 @@ describe("SecretMask", () => {
     };
     const { data } = mask.given(given) as unknown as { data: { raw: string; text: string } };
     const fake = Buffer.from(data.text, "base64").toString();
-    const child: Manifest = {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "child" },
-      data: { raw: data.raw },
-      stringData: { url: `db://me:${fake}@host?${fake}` },
-    };
-    assert.deepEqual(mask.restored(child), {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "child" },
-      data: { raw: binary.toString("base64"), url: base64("db://me:first-value@host?first-value") },
-    });
+    const stringData = { url: `db://me:${fake}@host?${fake}` };
+    const restored = { raw: binary.toString("base64"), url: base64("db://me:first-value@host?first-value") };
+    assert.deepEqual(
+      mask.restored(secretOf("child", { data: { raw: data.raw }, stringData })),
+      secretOf("child", { data: restored }),
+    );
   });
 
   it("puts it back nowhere else: it would be in messages and in other objects", () => {
     const mask = new SecretMask();
     mask.given(secret("db", { password: "first-value" }));
-    const leak = {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: "x" },
-      data: { a: fakeOf(secret("db", {}), "password") },
-    };
+    const leak = configMap("x", { data: { a: fakeOf(secret("db", {}), "password") } });
     assert.equal(mask.restored(leak), leak);
   });
 
   it("shows no value: not of a Secret, not in another field, not in a text, however short the Secret's is", () => {
     const mask = new SecretMask();
     mask.given(secret("db", { password: "first-value", pin: "1234" }));
-    mask.restored({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "n" },
-      stringData: { p: "answered-value" },
-    });
-    mask.restored({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "m" },
-      stringData: { p: "further-value" },
-    });
+    mask.restored(secretOf("n", { stringData: { p: "answered-value" } }));
+    mask.restored(secretOf("m", { stringData: { p: "further-value" } }));
     const fields = mask.fields(
       [{ path: ".data.pin", live: base64("1234"), wanted: base64("5678") }],
       () => true,
@@ -203,7 +182,7 @@ describe("SecretMask", () => {
 describe("a field that is made of Secrets", () => {
   const child = (name: string, content: object): DesiredChild => ({
     resource: CONFIG_MAPS,
-    manifest: { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, ...content },
+    manifest: configMap(name, content),
     update: "apply",
     ownerUid: "u",
   });
@@ -227,7 +206,7 @@ describe("a field that is made of Secrets", () => {
   });
 
   it("has nothing in common in the two answers, not even a character", () => {
-    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" } };
+    const secret = secretOf("s");
     const [one, other] = [fakeOf(secret, "key"), otherFakeOf(secret, "key")];
     assert.ok(one.length !== other.length && ![...one].some((character) => other.includes(character)));
   });
@@ -298,11 +277,7 @@ describe("the operator that a preview is made of", () => {
     const operator = loadDefinition(folder, { ...definition, watch });
     const known = seen([{ ...operator, installation: "shop", home: "home" }]);
     const why = async (metadata: object) => {
-      const object = {
-        apiVersion: "v1",
-        kind: "ConfigMap",
-        metadata: { name: "a", namespace: "default", ...metadata },
-      };
+      const object = configMap("a", { metadata: { name: "a", namespace: "default", ...metadata } });
       const client = { namespace: "default", get: async () => object } as unknown as KubernetesClient;
       return liveObject(client, "configmap/a", [operator], known, {}).catch(({ message }: Error) => message);
     };

@@ -25,6 +25,13 @@ const program = (operators: string) => ({
   "index.ts": `import { Operators } from "${path.join(ROOT, "components/index.ts")}";\nnew Operators("ops", { handlers: "./${operators}" });\n`,
 });
 
+/** An operator whose handler is a shell script, in this folder. */
+const operatorIn = (folder: string, crd = widgetCrd()) => ({
+  [`${folder}/crd.yaml`]: crd,
+  [`${folder}/operator.yaml`]: OPERATOR,
+  [`${folder}/main.sh`]: "cat",
+});
+
 /** A new repository, in which a test may commit. */
 function repository() {
   const root = writeFolder({ "readme.md": "Operators.\n", ".gitignore": "node_modules\n" });
@@ -221,20 +228,10 @@ describe("argosy verdict", function () {
   });
 
   it("compares operators that are in any folder, and may have been in another one", async () => {
-    addFiles(root, {
-      ...program("operators"),
-      "operators/a/crd.yaml": widgetCrd(),
-      "operators/a/operator.yaml": OPERATOR,
-      "operators/a/main.sh": "cat",
-    });
+    addFiles(root, { ...program("operators"), ...operatorIn("operators/a") });
     commit("first");
     rmSync(path.join(root, "operators"), { recursive: true });
-    addFiles(root, {
-      ...program("controllers"),
-      "controllers/a/crd.yaml": WITH_STATUS,
-      "controllers/a/operator.yaml": OPERATOR,
-      "controllers/a/main.sh": "cat",
-    });
+    addFiles(root, { ...program("controllers"), ...operatorIn("controllers/a", WITH_STATUS) });
     const { result, stdout, stderr } = await argosy("first", root, "--json");
     assert.deepEqual([result, stderr], [3, ""]);
     const { crds } = JSON.parse(stdout);
@@ -311,9 +308,7 @@ describe("argosy verdict", function () {
       "packages/operators/package.json": '{ "name": "@acme/operators", "main": "dist/index.js" }',
       "packages/operators/dist/index.js":
         'exports.handlers = require("node:path").join(__dirname, "../handlers");',
-      "packages/operators/handlers/a/crd.yaml": widgetCrd(),
-      "packages/operators/handlers/a/operator.yaml": OPERATOR,
-      "packages/operators/handlers/a/main.sh": "cat",
+      ...operatorIn("packages/operators/handlers/a"),
     });
     commit("compiled");
     addFiles(root, { "packages/operators/handlers/a/crd.yaml": WITH_STATUS });
@@ -323,11 +318,7 @@ describe("argosy verdict", function () {
   });
 
   it("names the files of the ref that have a mistake, and the packages that are missing", async () => {
-    const operator = {
-      "handlers/a/crd.yaml": widgetCrd(),
-      "handlers/a/operator.yaml": OPERATOR,
-      "handlers/a/main.sh": "cat",
-    };
+    const operator = operatorIn("handlers/a");
     addFiles(root, { ...program("handlers"), ...operator, "handlers/a/operator.yaml": "crd: 1\n" });
     commit("broken");
     addFiles(root, { ...operator, "index.ts": 'import "left-pad";\n' });

@@ -117,6 +117,13 @@ describe("a transform", function () {
     );
   });
 
+  const gearRunner = (manifests: readonly Manifest[]) => {
+    const isIt = ({ kind, metadata }: Manifest) => kind === "Deployment" && metadata.name === "gear-runner";
+    const runner = manifests.find(isIt);
+    assert.ok(runner);
+    return runner;
+  };
+
   it("reaches into the pod of a runner, whose fields have Kubernetes' own types", async () => {
     const transform: Transforms = {
       runner: (deployment) => {
@@ -132,11 +139,7 @@ describe("a transform", function () {
     };
     const { runner } = transform;
     const manifests = await made({ runner });
-    const runnerDeployment = manifests.find(
-      ({ kind, metadata }) => kind === "Deployment" && metadata.name === "gear-runner",
-    );
-    assert.ok(runnerDeployment);
-    const text = JSON.stringify(runnerDeployment.spec);
+    const text = JSON.stringify(gearRunner(manifests).spec);
     assert.match(text, /"dnsPolicy":"Default"/);
     assert.match(text, /"name":"sidecar"/);
     assert.match(text, /"emptyDir":\{\},"name":"cache"/);
@@ -154,10 +157,7 @@ describe("a transform", function () {
     });
     const budget = manifests.find(({ kind }) => kind === "PodDisruptionBudget");
     assert.match(JSON.stringify(budget?.spec), /"maxUnavailable":2/);
-    const runner = manifests.find(
-      ({ metadata, kind }) => kind === "Deployment" && metadata.name === "gear-runner",
-    );
-    assert.ok(runner && !("revisionHistoryLimit" in (runner.spec as object)));
+    assert.ok(!("revisionHistoryLimit" in (gearRunner(manifests).spec as object)));
   });
 
   it("changes a copy: what is built afterwards without it is as before", async () => {
