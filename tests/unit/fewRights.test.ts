@@ -105,11 +105,14 @@ describe("an account with rights in few namespaces", function () {
   const folder = writeFolder({});
   const kubeconfig = path.join(folder, "kubeconfig");
   let api: TestApiServer;
+  let client: ReturnType<TestApiServer["client"]>;
   before(async () => {
     api = await TestApiServer.start();
     writeFileSync(kubeconfig, api.kubeconfig());
+    client = api.client();
   });
   after(async () => {
+    client.close();
     await api.stop();
     removeFolder(folder);
   });
@@ -169,63 +172,48 @@ describe("an account with rights in few namespaces", function () {
 
   it("sees the children in the namespaces of their owners, and is told that others may be left out", async () => {
     api.answer = own;
-    const client = api.client();
-    try {
-      const options = { operator: SHOP, client, childResources: [CONFIG_MAPS] };
-      const listed = await listChildren(options, [widget()]);
-      assertEach(listed.near(widget()), ({ child }) => child.metadata.name, ["child"]);
-      assert.deepEqual(listed.notes, [
-        "Some children may be left out, because this kubeconfig may list configmaps only in the namespace shop.",
-      ]);
-      await assert.rejects(
-        listChildren(options, [widget({ namespace: "argosy" })]),
-        /in the namespace "argosy"/,
-      );
-    } finally {
-      client.close();
-    }
+    const options = { operator: SHOP, client, childResources: [CONFIG_MAPS] };
+    const listed = await listChildren(options, [widget()]);
+    assertEach(listed.near(widget()), ({ child }) => child.metadata.name, ["child"]);
+    assert.deepEqual(listed.notes, [
+      "Some children may be left out, because this kubeconfig may list configmaps only in the namespace shop.",
+    ]);
+    await assert.rejects(
+      listChildren(options, [widget({ namespace: "argosy" })]),
+      /in the namespace "argosy"/,
+    );
   });
 
   it("sees the objects of an operator in the namespace that it names", async () => {
     api.answer = own;
-    const client = api.client();
-    try {
-      const session = { operator: SHOP, home: "argosy", client } as unknown as PreviewSession;
-      const live = await liveObjects(session, "shop");
-      assert.deepEqual(
-        live?.map(({ metadata }) => metadata.name),
-        ["going", "widget"],
-      );
-      await assert.rejects(
-        liveObjects(session),
-        /at the cluster scope\. Name one namespace with --namespace\.$/,
-      );
-    } finally {
-      client.close();
-    }
+    const session = { operator: SHOP, home: "argosy", client } as unknown as PreviewSession;
+    const live = await liveObjects(session, "shop");
+    assert.deepEqual(
+      live?.map(({ metadata }) => metadata.name),
+      ["going", "widget"],
+    );
+    await assert.rejects(
+      liveObjects(session),
+      /at the cluster scope\. Name one namespace with --namespace\.$/,
+    );
   });
 
   it("is told by argosy doctor what was not checked, and why", async () => {
-    const client = api.client();
-    try {
-      api.answer = both;
-      const findings = await examineCluster(client, ["unseen"]);
-      const lines = findings.map((each) => formatFinding(each, plain)).join("\n");
-      assert.match(lines, /✘ operator shop: has no Deployment shop-runner/);
-      assert.match(
-        lines,
-        /! the objects of operator shop: cannot be read .*: widgets is forbidden: .*\n {4}Ask for this right/,
-      );
-      assert.match(lines, /! operators: are not all known, because .* only in the namespace argosy/);
-      assert.doesNotMatch(lines, /operator unseen/);
-      api.answer = own;
-      const found = (isNamed: boolean) => examineCluster(client, [], new Date(), isNamed);
-      const stateOf = async (isNamed: boolean) =>
-        (await found(isNamed)).find(({ what }) => what === "operators")?.state;
-      // Only some commands need a cluster, but who names one asks about it.
-      assert.deepEqual([await stateOf(false), await stateOf(true)], ["warning", "missing"]);
-    } finally {
-      client.close();
-    }
+    api.answer = both;
+    const findings = await examineCluster(client, ["unseen"]);
+    const lines = findings.map((each) => formatFinding(each, plain)).join("\n");
+    assert.match(lines, /✘ operator shop: has no Deployment shop-runner/);
+    assert.match(
+      lines,
+      /! the objects of operator shop: cannot be read .*: widgets is forbidden: .*\n {4}Ask for this right/,
+    );
+    assert.match(lines, /! operators: are not all known, because .* only in the namespace argosy/);
+    assert.doesNotMatch(lines, /operator unseen/);
+    api.answer = own;
+    const found = (isNamed: boolean) => examineCluster(client, [], new Date(), isNamed);
+    const stateOf = async (isNamed: boolean) =>
+      (await found(isNamed)).find(({ what }) => what === "operators")?.state;
+    // Only some commands need a cluster, but who names one asks about it.
+    assert.deepEqual([await stateOf(false), await stateOf(true)], ["warning", "missing"]);
   });
 });

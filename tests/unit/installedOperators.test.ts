@@ -26,10 +26,8 @@ const written = (name: string, more: Partial<Operator> = {}) =>
 
 /** The ConfigMap of an operator's definition, as a version of Argosy deployed it. */
 function configMap(name: string, version: string | undefined, content: unknown): KubernetesObject {
-  const labels = {
-    "app.kubernetes.io/name": name,
-    ...(version !== undefined && { "app.kubernetes.io/version": version }),
-  };
+  const versionLabel = version !== undefined && { "app.kubernetes.io/version": version };
+  const labels = { "app.kubernetes.io/name": name, ...versionLabel };
   return {
     apiVersion: "v1",
     kind: "ConfigMap",
@@ -37,6 +35,8 @@ function configMap(name: string, version: string | undefined, content: unknown):
     data: { [DEFINITION_FILE]: typeof content === "string" ? content : JSON.stringify(content) },
   };
 }
+
+const SHOP = configMap("shop", ARGOSY_VERSION, written("shop"));
 
 /** A cluster with these ConfigMaps, in which nothing else may be listed. */
 function clusterWith(...configMaps: readonly KubernetesObject[]): KubernetesClient {
@@ -92,11 +92,7 @@ describe("the installed operators", () => {
     ["no JSON", "a: 1", `${DEFINITION_FILE} is not an object`],
   ] as const) {
     it(`are left out with a remedy if another version wrote ${what}, and all others stay`, async () => {
-      const cluster = clusterWith(
-        configMap("cache", "99.1.0", content),
-        configMap("shop", ARGOSY_VERSION, written("shop")),
-      );
-      const found = await installedOperators(cluster);
+      const found = await installedOperators(clusterWith(configMap("cache", "99.1.0", content), SHOP));
       assertEach([found.operators, found.unreadable], (some) => some.map(({ name }) => name), [
         ["shop"],
         ["cache"],
@@ -111,41 +107,33 @@ describe("the installed operators", () => {
     });
   }
 
+  const runOf = (namespace: string, operator = "argosy.cache") => {
+    const labels = { "argosy.dev/operator": operator };
+    return { metadata: { name: "cache-1", namespace, uid: namespace, resourceVersion: "1", labels } };
+  };
+  const runFound = async (configMaps: readonly KubernetesObject[], ...runs: readonly object[]) => {
+    const listAll = async ({ kind }: Resource) => (kind === "ConfigMap" ? configMaps : runs);
+    const cluster = { ...clusterWith(), listAll } as unknown as KubernetesClient;
+    return findRun(cluster, "cache-1", await installedOperators(cluster));
+  };
+
   it("have their runs in their own namespace, whatever run of the same name is made up elsewhere", async () => {
-    const runIn = (namespace: string) => {
-      const labels = { "argosy.dev/operator": "argosy.cache" };
-      return { metadata: { name: "cache-1", namespace, uid: namespace, resourceVersion: "1", labels } };
-    };
     const made = configMap("cache", ARGOSY_VERSION, cache);
-    const cluster = {
-      ...clusterWith(made),
-      listAll: async ({ kind }: Resource) =>
-        kind === "ConfigMap" ? [made] : ["a-team", "argosy", "team"].map(runIn),
-    } as unknown as KubernetesClient;
-    const run = await findRun(cluster, "cache-1", await installedOperators(cluster));
+    const run = await runFound([made], runOf("a-team"), runOf("argosy"), runOf("team"));
     assert.equal(run.metadata.namespace, "argosy");
   });
 
   it("have no run of which nothing says that it is the real one of several with its name", async () => {
-    const runOf = (namespace: string, operator: string) => {
-      const labels = { "argosy.dev/operator": operator };
-      return { metadata: { name: "cache-1", namespace, uid: namespace, resourceVersion: "1", labels } };
-    };
     const madeUp = configMap("evil", ARGOSY_VERSION, { ...cache, name: "evil" });
     const found = [
       configMap("cache", ARGOSY_VERSION, cache),
       { ...madeUp, metadata: { ...madeUp.metadata, namespace: "a-team" } },
     ];
-    const refused = async (...runs: readonly object[]) => {
-      const cluster = {
-        ...clusterWith(...found),
-        listAll: async ({ kind }: Resource) => (kind === "ConfigMap" ? found : runs),
-      } as unknown as KubernetesClient;
-      await assert.rejects(findRun(cluster, "cache-1", await installedOperators(cluster)), {
+    const refused = (...runs: readonly object[]) =>
+      assert.rejects(runFound(found, ...runs), {
         message:
           "The namespaces a-team and argosy have a run cache-1, and only one of these can be real. Delete the others.",
       });
-    };
     await refused(runOf("a-team", "argosy.evil"), runOf("argosy", "argosy.cache"));
     // It is from before the operator was renamed.
     await refused(runOf("a-team", "argosy.store"), runOf("argosy", "argosy.store"));
@@ -208,11 +196,7 @@ describe("the installed operators", () => {
 
   it("do not keep argosy doctor from the others, whatever a definition has that is made up", async () => {
     const forged = { ...cache, children: [null], uses: { a: null }, rules: [null] };
-    const cluster = clusterWith(
-      configMap("cache", ARGOSY_VERSION, forged),
-      configMap("shop", ARGOSY_VERSION, written("shop")),
-    );
-    const found = await examineCluster(cluster, []);
+    const found = await examineCluster(clusterWith(configMap("cache", ARGOSY_VERSION, forged), SHOP), []);
     const seen = found.map(({ operator: name, seen }) => `${name}: ${seen}`);
     assert.ok(
       seen.includes("cache: has a definition in the namespace argosy that cannot be used"),
@@ -222,11 +206,7 @@ describe("the installed operators", () => {
   });
 
   it("are in argosy doctor with the version, also those that it cannot read", async () => {
-    const cluster = clusterWith(
-      configMap("cache", "99.1.0", {}),
-      configMap("shop", ARGOSY_VERSION, written("shop")),
-      configMap("own", ARGOSY_VERSION, {}),
-    );
+    const cluster = clusterWith(configMap("cache", "99.1.0", {}), SHOP, configMap("own", ARGOSY_VERSION, {}));
     const found = (await examineCluster(cluster, [])).filter((each) => each.operator !== undefined);
     const facts = found.map(({ operator: name, installation, argosyVersion, state }) => [
       name,
