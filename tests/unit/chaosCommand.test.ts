@@ -3,7 +3,7 @@ import { chmodSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../tools/chaos";
 import { rememberVariables } from "../environment";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { assertNone } from "./support/lists";
 import { json, TestApiServer } from "./support/testApiServer";
@@ -12,7 +12,6 @@ const USAGE_EXIT_CODE = 2;
 
 describe("the command chaos", () => {
   let folder: string;
-  const kubeconfigs: string[] = [];
   let server: TestApiServer;
   /** Whether the cluster has a namespace of Argosy's. */
   let isOccupied: boolean;
@@ -27,10 +26,7 @@ describe("the command chaos", () => {
     folder = writeFolder({ "bin/pulumi": "#!/bin/sh\nexit 7\n", "none/readme": "" });
     chmodSync(path.join(folder, "bin/pulumi"), 0o755);
   });
-  after(async () => {
-    await server.stop();
-    for (const each of [folder, ...kubeconfigs]) removeFolder(each);
-  });
+  after(() => server.stop());
   beforeEach(() => {
     isOccupied = false;
     process.env.PATH = path.join(folder, "bin");
@@ -46,9 +42,7 @@ describe("the command chaos", () => {
       users: [{ name: "test", user: { token: "t" } }],
       contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
     };
-    const made = writeFolder({ kubeconfig: JSON.stringify(config) });
-    kubeconfigs.push(made);
-    return path.join(made, "kubeconfig");
+    return path.join(writeFolder({ kubeconfig: JSON.stringify(config) }), "kubeconfig");
   }
 
   /** What it prints, and its exit code. */

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import path from "node:path";
 import { commands, main } from "../../cli/argosy";
 import { rememberVariables } from "../environment";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 const EXAMPLE = path.resolve(__dirname, "../../examples/memcached");
@@ -39,10 +39,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
     process.env.ARGOSY_CACHE = cache;
     process.env.KUBECONFIG = path.join(folder, "kubeconfig");
   });
-  afterEach(() => {
-    putBack();
-    removeFolder(folder);
-  });
+  afterEach(putBack);
 
   /** What the command complains about. It prints nothing else, and no stack. */
   async function complaint(expectedCode: number, ...args: string[]): Promise<string> {

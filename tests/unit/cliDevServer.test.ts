@@ -16,7 +16,7 @@ import { NotLeadingError } from "../../runtime/leadership/term";
 import type { Operator } from "../../runtime/operator/definition";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { rememberVariables } from "../environment";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 import { assertEach } from "./support/lists";
 
 const SERVER = "https://127.0.0.1:6443";
@@ -56,7 +56,6 @@ describe("the server of argosy dev", () => {
     server.close();
     assert.deepEqual(devProcesses(SERVER), []);
     putBack();
-    removeFolder(cache);
   });
 
   it("gives the metrics of all engines as one text, without the token", async () => {
@@ -167,7 +166,6 @@ describe("events that argosy dev takes", () => {
   after(() => {
     server.close();
     putBack();
-    removeFolder(cache);
   });
 
   async function post(where: string, body: unknown, headers: Record<string, string> = {}) {

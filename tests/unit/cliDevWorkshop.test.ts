@@ -62,10 +62,7 @@ describe("argosy dev, of several operators", () => {
       againMs: 20,
     });
   });
-  afterEach(async () => {
-    await workshop.close();
-    removeFolder(root);
-  });
+  afterEach(() => workshop.close());
 
   const running = () => workshop.running.map(({ operator }) => operator.name).sort();
   const definition = () => path.join(root, "one", "operator.yaml");
@@ -126,7 +123,6 @@ describe("argosy dev, of several operators", () => {
     assert.deepEqual(await edit("sizes/other.ts", "one/operator.yaml"), []);
     assert.deepEqual(await edit("linked/colour.ts"), ["four"]);
     assert.deepEqual(await edit("linked"), ["four"]);
-    removeFolder(elsewhere);
   });
 
   it("applies an edit that comes while it starts afterwards, and starts no operator twice", async () => {

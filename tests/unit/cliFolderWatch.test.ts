@@ -72,42 +72,34 @@ describe("cli: the watch of the operators' folder", () => {
 
   it("reports files behind links to folders, and follows no link in a circle", async () => {
     const elsewhere = writeFolder({ "main.py": "1" });
-    try {
-      symlinkSync(elsewhere, path.join(root, "linked"));
-      symlinkSync("nowhere", path.join(root, "dangling"));
-      symlinkSync("..", path.join(root, "shop/circle"));
-      // Each links to all. So there are paths without end, and more of them with each step.
-      const colours = ["red", "green", "blue"];
-      for (const one of colours) mkdirSync(path.join(root, one));
-      for (const one of colours)
-        for (const other of colours) symlinkSync(`../${other}`, path.join(root, one, other));
-      watch.close();
-      watch = watchOf();
-      appendFileSync(path.join(elsewhere, "main.py"), "2");
-      await hasTold("linked/main.py");
-      appendFileSync(path.join(root, "shop/main.py"), "2");
-      await hasTold("shop/main.py");
-    } finally {
-      removeFolder(elsewhere);
-    }
+    symlinkSync(elsewhere, path.join(root, "linked"));
+    symlinkSync("nowhere", path.join(root, "dangling"));
+    symlinkSync("..", path.join(root, "shop/circle"));
+    // Each links to all. So there are paths without end, and more of them with each step.
+    const colours = ["red", "green", "blue"];
+    for (const one of colours) mkdirSync(path.join(root, one));
+    for (const one of colours)
+      for (const other of colours) symlinkSync(`../${other}`, path.join(root, one, other));
+    watch.close();
+    watch = watchOf();
+    appendFileSync(path.join(elsewhere, "main.py"), "2");
+    await hasTold("linked/main.py");
+    appendFileSync(path.join(root, "shop/main.py"), "2");
+    await hasTold("shop/main.py");
   });
 
   it("reports edits of files behind links, also of a link that is new", async () => {
     const elsewhere = writeFolder({ "crd.yaml": "1", "main.py": "1" });
-    try {
-      symlinkSync(path.join(elsewhere, "crd.yaml"), path.join(root, "shop/crd.yaml"));
-      watch.close();
-      watch = watchOf();
-      symlinkSync(path.join(elsewhere, "main.py"), path.join(root, "shop/linked.py"));
-      await hasTold("shop/linked.py");
-      told.length = 0;
-      appendFileSync(path.join(elsewhere, "crd.yaml"), "2");
-      writeFileSync(path.join(elsewhere, "new.py"), "2");
-      renameSync(path.join(elsewhere, "new.py"), path.join(elsewhere, "main.py"));
-      await hasTold("shop/crd.yaml", "shop/linked.py");
-    } finally {
-      removeFolder(elsewhere);
-    }
+    symlinkSync(path.join(elsewhere, "crd.yaml"), path.join(root, "shop/crd.yaml"));
+    watch.close();
+    watch = watchOf();
+    symlinkSync(path.join(elsewhere, "main.py"), path.join(root, "shop/linked.py"));
+    await hasTold("shop/linked.py");
+    told.length = 0;
+    appendFileSync(path.join(elsewhere, "crd.yaml"), "2");
+    writeFileSync(path.join(elsewhere, "new.py"), "2");
+    renameSync(path.join(elsewhere, "new.py"), path.join(elsewhere, "main.py"));
+    await hasTold("shop/crd.yaml", "shop/linked.py");
   });
 
   for (const [what, remake] of [
@@ -119,21 +111,17 @@ describe("cli: the watch of the operators' folder", () => {
         const elsewhere = writeFolder({ "linked/main.py": "1" });
         const [folder, link] = [path.join(elsewhere, "linked"), path.join(root, "link")];
         const links = isRoot ? ["link"] : ["link", "shop/link"];
-        try {
-          for (const each of links) symlinkSync(folder, path.join(root, each));
-          watch.close();
-          watch = watchOf(isRoot ? link : root);
-          remake(folder);
-          await hasTold(...links);
-          told.length = 0;
-          mkdirSync(folder);
-          await hasTold(...links);
-          told.length = 0;
-          writeFileSync(path.join(folder, "main.py"), "2");
-          await hasTold(...links.map((each) => `${each}/main.py`));
-        } finally {
-          removeFolder(elsewhere);
-        }
+        for (const each of links) symlinkSync(folder, path.join(root, each));
+        watch.close();
+        watch = watchOf(isRoot ? link : root);
+        remake(folder);
+        await hasTold(...links);
+        told.length = 0;
+        mkdirSync(folder);
+        await hasTold(...links);
+        told.length = 0;
+        writeFileSync(path.join(folder, "main.py"), "2");
+        await hasTold(...links.map((each) => `${each}/main.py`));
       });
 
   it("goes on when the folder itself is removed and made again", async () => {

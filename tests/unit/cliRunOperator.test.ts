@@ -11,7 +11,7 @@ import { displayPath, OperatorError } from "../../definition/problems";
 import type { Manifest } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
-import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 describe("cli: a handler's environment", () => {
@@ -172,7 +172,6 @@ describe("the installation of an operator", () => {
       await assert.rejects(installOperator({ client, operator, namespace: "argosy" }), {
         message: `${displayPath(folder)}: the API server refused the CRD ${name}: ${what}`,
       });
-      removeFolder(root);
     });
   }
 
@@ -202,7 +201,6 @@ describe("the installation of an operator", () => {
         refusal,
     );
     assert.match(await saidOf({}), /was created by others\. Use another cluster\. .*patchForce/);
-    removeFolder(root);
   });
 
   it("names the folder of a CRD of which another one has a name, and what to do", async () => {
@@ -223,6 +221,5 @@ describe("the installation of an operator", () => {
         return true;
       },
     );
-    removeFolder(root);
   });
 });

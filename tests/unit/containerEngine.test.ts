@@ -9,7 +9,7 @@ import {
   findEngine,
 } from "../../cli/containers/engine";
 import { Images, pullComplaint } from "../../cli/containers/images";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 import { titleOf } from "./support/titles";
 
 describe("cli: the engine for containers", () => {
@@ -26,7 +26,6 @@ describe("cli: the engine for containers", () => {
   it("is Docker, else Podman, where they answer", async () => {
     const both = programs({ docker: "exit 0", podman: "exit 0" });
     assert.equal((await findEngine(undefined, both)).name, "docker");
-    removeFolder(folder);
     const second = programs({ docker: "echo no >&2; exit 1", podman: "exit 0" });
     assert.equal((await findEngine(undefined, second)).name, "podman");
   });

@@ -3,13 +3,13 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Asset } from "../../cli/controlPlane/assets";
 import { downloadProgram, UnavailableError, whyNoDownload } from "../../cli/controlPlane/download";
+import { temporaryFolder } from "../support/temporaryFolder";
 
 const program = "#!/bin/sh\necho version 1\n";
 const sha256 = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
@@ -25,7 +25,7 @@ describe("downloading the control plane's programs", () => {
   let published: string | undefined;
 
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "download-"));
+    directory = temporaryFolder();
     workDirectory = join(directory, "work");
     await mkdir(workDirectory);
     target = join(directory, "kwok-v1", "kwok");
@@ -40,7 +40,6 @@ describe("downloading the control plane's programs", () => {
   afterEach(async () => {
     server.closeAllConnections();
     server.close();
-    await rm(directory, { recursive: true });
   });
 
   const asset = (further: Partial<Asset> = {}): Asset => ({

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { isRunning } from "../../cli/common/isRunning";
 import { programPaths } from "../../cli/controlPlane/cache";
 import { programNames, programs } from "../../cli/controlPlane/programs";
 import { providePrograms } from "../../cli/controlPlane/provide";
 import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { assertNone } from "./support/lists";
 
 const offline = async () => "no network";
@@ -25,14 +25,13 @@ describe("providing the control plane's programs", () => {
   const report = (line: string): void => void lines.push(line);
 
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "provide-"));
+    directory = temporaryFolder();
     cache = join(directory, "cache");
     lines = [];
   });
   afterEach(async () => {
     process.env.PATH = originalPath;
     globalThis.fetch = originalFetch;
-    await rm(directory, { recursive: true });
   });
 
   /** Puts a `go` of ours first in PATH: "list" answers, "build" runs the script with $target set. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Engine } from "../../runtime/engine/engine";
-import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { shellHandler } from "./support/handlers";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
@@ -35,7 +35,6 @@ describe("Engine", () => {
   afterEach(async () => {
     await controller.stop();
     await api.stop();
-    removeFolder(folder);
   });
 
   it("refuses an object where too many wait, but not one that waits already", () => {

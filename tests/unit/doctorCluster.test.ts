@@ -11,7 +11,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { rememberVariables } from "../environment";
-import { removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import { widgetCrd, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { operator } from "./support/objects";
 
@@ -159,10 +159,7 @@ describe("argosy doctor", () => {
     process.env.HOME = folder;
     delete process.env.KUBECONFIG;
   });
-  afterEach(() => {
-    putBack();
-    removeFolder(folder);
-  });
+  afterEach(putBack);
 
   async function findings(
     ...args: string[]

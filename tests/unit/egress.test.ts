@@ -4,14 +4,7 @@ import { buildEgressPolicy } from "../../components/manifests/operator/egress";
 import { runnerLabels } from "../../components/manifests/operator/runner";
 import type { Operator } from "../../runtime/operator/definition";
 import { definitionFileContent } from "../../runtime/programs/definitionFile";
-import {
-  loadDefinition,
-  problemsOf,
-  removeFolder,
-  widgetCrd,
-  widgetDefinition,
-  writeFolder,
-} from "./operatorFolder";
+import { loadDefinition, problemsOf, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { operatorOptions } from "./operatorManifests";
 import { assertEach } from "./support/lists";
 import { run } from "./support/program";
@@ -70,7 +63,6 @@ describe("egress", function () {
   beforeEach(() => {
     root = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
   });
-  afterEach(() => removeFolder(root));
 
   const load = (more: object): Operator =>
     loadDefinition(root, { ...widgetDefinition, name: "widget", ...more });
@@ -166,18 +158,14 @@ describe("egress", function () {
 
   it("needs the address of the API server, may differ from stack to stack, and is in the preview", async () => {
     const sample = sampleProgram([{ name: "gear", egress: EGRESS }, { name: "plain" }] as readonly Sample[]);
-    try {
-      await assert.rejects(
-        run(operatorsProgram(sample)),
-        /the operator gear has "egress", and apiServer is not given.*kubectl -n default get endpointslices/s,
-      );
-      const { manifests } = await run(operatorsProgram(sample, { apiServer: API_SERVER }));
-      const policies = manifests.filter(({ spec }) => JSON.stringify(spec ?? {}).includes('"Egress"'));
-      assertEach(policies, ({ kind, metadata }) => [kind, metadata.namespace, metadata.name], [
-        ["NetworkPolicy", "argosy", "gear-egress"],
-      ]);
-    } finally {
-      removeFolder(sample.root);
-    }
+    await assert.rejects(
+      run(operatorsProgram(sample)),
+      /the operator gear has "egress", and apiServer is not given.*kubectl -n default get endpointslices/s,
+    );
+    const { manifests } = await run(operatorsProgram(sample, { apiServer: API_SERVER }));
+    const policies = manifests.filter(({ spec }) => JSON.stringify(spec ?? {}).includes('"Egress"'));
+    assertEach(policies, ({ kind, metadata }) => [kind, metadata.namespace, metadata.name], [
+      ["NetworkPolicy", "argosy", "gear-egress"],
+    ]);
   });
 });

@@ -10,7 +10,7 @@ import { examineCluster } from "../../cli/doctor/cluster";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL, OWNER_UID_LABEL } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { assertEach } from "./support/lists";
 import { CONFIG_MAPS, observed, operator, widget } from "./support/objects";
@@ -114,7 +114,6 @@ describe("an account with rights in few namespaces", function () {
   after(async () => {
     client.close();
     await api.stop();
-    removeFolder(folder);
   });
 
   const both = viewerOf("shop", "argosy");

@@ -208,7 +208,6 @@ describe("runFixtures", () => {
   beforeEach(() => {
     folder = new FixtureFolder();
   });
-  afterEach(() => folder.remove());
 
   describe("with a schema", () => {
     const properties = {

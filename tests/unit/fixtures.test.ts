@@ -18,7 +18,6 @@ describe("runFixtures", () => {
   beforeEach(() => {
     folder = new FixtureFolder();
   });
-  afterEach(() => folder.remove());
 
   it("gives back a state, and takes one only for objects that others own", async () => {
     addFiles(folder.root, {
@@ -376,7 +375,6 @@ describe("runFixtures", () => {
   beforeEach(() => {
     folder = new FixtureFolder();
   });
-  afterEach(() => folder.remove());
 
   it("reads, compares, shows and writes integers of 64 bits as they are", async () => {
     const code = `

@@ -12,14 +12,7 @@ import type { Rule } from "../../cli/fuzz/violation";
 import { loadOperators } from "../../definition/loadOperators";
 import type { JsonObject } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
-import {
-  addFiles,
-  loadDefinition,
-  removeFolder,
-  widgetCrd,
-  widgetDefinition,
-  writeFolder,
-} from "./operatorFolder";
+import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -208,11 +201,7 @@ function operatorIn(root: string, timeoutSeconds = 120, finalize = false) {
 }
 
 describe("argosy fuzz", () => {
-  let root = "";
-  afterEach(() => {
-    if (root !== "") removeFolder(root);
-    root = "";
-  });
+  let root: string;
 
   const find = (operator: Operator, runs: number) =>
     search(operator, { seed: 1, runs, ms: LONGEST_MS }, { cases: 0, refused: 0, answers: 0 });

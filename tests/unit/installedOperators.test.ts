@@ -15,7 +15,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Operator } from "../../runtime/operator/definition";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { assertEach } from "./support/lists";
 import { operator } from "./support/objects";
@@ -255,10 +255,7 @@ describe("a command in a cluster with an operator whose definition it cannot rea
     api = await TestApiServer.start(answer);
     writeFileSync(kubeconfig, api.kubeconfig());
   });
-  after(async () => {
-    await api.stop();
-    removeFolder(folder);
-  });
+  after(() => api.stop());
 
   const UNREADABLE = new RegExp(
     `cache in the namespace argosy .*deployed by Argosy 99\\.1\\.0, .* npx ${PACKAGE_NAME}@99`,

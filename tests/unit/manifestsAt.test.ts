@@ -7,7 +7,7 @@ import { CommandError } from "../../cli/common/commandError";
 import { manifestsAt } from "../../cli/render/manifestsAt";
 import type { Manifest } from "../../runtime/base/objects";
 import { rememberVariables } from "../environment";
-import { addFiles, removeFolder, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
+import { addFiles, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { errorOf } from "./support/failures";
 import { assertEach } from "./support/lists";
@@ -95,10 +95,7 @@ describe("manifestsAt", () => {
     process.env.TMPDIR = path.join(root, ".git", "temporary");
     mkdirSync(process.env.TMPDIR);
   });
-  afterEach(() => {
-    putBack();
-    removeFolder(root);
-  });
+  afterEach(putBack);
 
   it("takes what git takes for a commit", async () => {
     assert.deepEqual(await ask("first"), ["one"]);

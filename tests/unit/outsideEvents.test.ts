@@ -9,7 +9,6 @@ import { POD_PARTS } from "../../components/manifests/pods";
 import { classOfSource, SOURCE_TYPES } from "../../definition/eventSources";
 import type { Manifest } from "../../runtime/base/objects";
 import { parseIntakeFile } from "../../runtime/programs/intake/intakeFile";
-import { removeFolder } from "./operatorFolder";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
 import { assertEach } from "./support/lists";
 import { type Run, run } from "./support/program";
@@ -317,33 +316,29 @@ describe("OutsideEvents", function () {
         on: { hook: { webhook: { ...WEBHOOK, endpoint: "/other" }, wake: { name: "body.name" } } },
       },
     ] as readonly Sample[]);
-    try {
-      const { manifests } = await run(operatorsProgram(waking, STORAGE));
-      const bound = manifests.filter(
-        ({ kind, ...binding }) =>
-          kind.endsWith("RoleBinding") && JSON.stringify(binding).includes("argosy-outside-intake"),
-      );
-      assert.deepEqual(bound, []);
-      const { labels } = specOf(manifests, "Deployment", "argosy-outside-intake").template.metadata;
-      const reach = (name: string) => {
-        const { ingress } = specOf(manifests, "NetworkPolicy", name);
-        const callers = ingress.filter(({ ports }) => ports[0]?.port === 8080).flatMap(({ from }) => from);
-        return callers.filter(({ podSelector }) => selects(podSelector, labels)).length;
-      };
-      assert.deepEqual(["plain-runner", "gear-runner", "spaces-runner"].map(reach), [0, 1, 1]);
-      const events = eventsOf(manifests);
-      assertEach(events, (event) => "runner" in event && event.runner, [
-        "gear-runner.argosy.svc",
-        "spaces-runner.argosy.svc",
-      ]);
-      for (const each of events) {
-        const services = manifests
-          .filter(({ kind }) => kind === "Service")
-          .map(({ metadata }) => `${metadata.name}.${metadata.namespace}.svc`);
-        assert.ok("runner" in each && services.includes(each.runner));
-      }
-    } finally {
-      removeFolder(waking.root);
+    const { manifests } = await run(operatorsProgram(waking, STORAGE));
+    const bound = manifests.filter(
+      ({ kind, ...binding }) =>
+        kind.endsWith("RoleBinding") && JSON.stringify(binding).includes("argosy-outside-intake"),
+    );
+    assert.deepEqual(bound, []);
+    const { labels } = specOf(manifests, "Deployment", "argosy-outside-intake").template.metadata;
+    const reach = (name: string) => {
+      const { ingress } = specOf(manifests, "NetworkPolicy", name);
+      const callers = ingress.filter(({ ports }) => ports[0]?.port === 8080).flatMap(({ from }) => from);
+      return callers.filter(({ podSelector }) => selects(podSelector, labels)).length;
+    };
+    assert.deepEqual(["plain-runner", "gear-runner", "spaces-runner"].map(reach), [0, 1, 1]);
+    const events = eventsOf(manifests);
+    assertEach(events, (event) => "runner" in event && event.runner, [
+      "gear-runner.argosy.svc",
+      "spaces-runner.argosy.svc",
+    ]);
+    for (const each of events) {
+      const services = manifests
+        .filter(({ kind }) => kind === "Service")
+        .map(({ metadata }) => `${metadata.name}.${metadata.namespace}.svc`);
+      assert.ok("runner" in each && services.includes(each.runner));
     }
   });
 

@@ -8,7 +8,7 @@ import {
   writeHandlerToken,
 } from "../../runtime/programs/handlerToken";
 import { eventually } from "../support/eventually";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 describe("the handler's token", () => {
@@ -28,7 +28,6 @@ describe("the handler's token", () => {
   afterEach(async () => {
     stopping.abort();
     await api.stop();
-    removeFolder(folder);
   });
 
   /** The token tells which request it answers. */

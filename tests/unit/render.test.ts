@@ -334,7 +334,6 @@ config:
       message:
         "Pulumi.dev.yaml is missing. No stack has a file yet. Create the file with this line: config: {}",
     });
-    removeFolder(none);
   });
 
   it("names the file that is no YAML", () => {

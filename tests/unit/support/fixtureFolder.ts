@@ -3,7 +3,6 @@ import type { OperatorDefinition } from "../../../definition/schema";
 import {
   addFiles,
   loadDefinition,
-  removeFolder,
   widgetCrd,
   widgetDefinition,
   widgetVersion,
@@ -51,9 +50,5 @@ export class FixtureFolder {
         ...more,
       }),
     );
-  }
-
-  remove(): void {
-    removeFolder(this.root);
   }
 }
