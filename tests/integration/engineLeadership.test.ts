@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fieldManagerOf } from "../../runtime/base/names";
 import { always, eventually } from "../support/eventually";
 import { ApiProxy } from "./support/apiProxy";
 import { LEASE_SECONDS, LeadershipScene } from "./support/leadershipScene";
@@ -10,50 +9,12 @@ import { answering } from "./support/useOperator";
 
 /** How long a run takes that is to be interrupted: longer than it takes to do so. */
 const INTERRUPTED_MS = 6_000;
-/** How long a run takes that only ends if its handler is killed. */
-const NEVER_OVER_MS = 600_000;
 /** Not over within any deadline here. */
 const LONG_LEASE_SECONDS = 60;
 const LOST = "not leading any more";
 
 /** They wait for the ends of leases nearly all the time. */
 const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
-  "only one works": async (scene) => {
-    const leaseSeconds = LONG_LEASE_SECONDS;
-    const controllers = [
-      await scene.start("one", { leaseSeconds }),
-      await scene.start("two", { leaseSeconds }),
-    ];
-    await eventually(() => assert.ok(controllers.some(({ controller }) => controller.isLeading)));
-    for (let at = 0; at < 10; at++) await scene.apply(`only-${at}`, answering(configMap(`only-${at}`)));
-    for (let at = 0; at < 10; at++) await scene.ready(`only-${at}`);
-    const [leader, standby] = controllers.sort((a, b) => b.reports.length - a.reports.length);
-    assert.ok(leader?.controller.isLeading);
-    assert.equal(standby?.controller.isLeading, false);
-    assert.deepEqual(standby?.reports, []);
-    await eventually(() => assert.match(standby?.notices.join("\n") ?? "", /^standing by: (one|two) leads/m));
-  },
-
-  "the other takes over at once when the first is stopped, which finishes its work before": async (scene) => {
-    const first = await scene.leading("one", { leaseSeconds: LONG_LEASE_SECONDS / 2 });
-    const second = await scene.start("two", { leaseSeconds: LONG_LEASE_SECONDS / 2 });
-    await scene.apply("handed-over", {
-      ...answering(configMap("handed-over", { by: "one" })),
-      delayMs: 1_000,
-    });
-    await eventually(() => assert.equal(scene.operator.calls("handed-over").length, 1));
-    await first.stop();
-    assert.deepEqual(
-      first.reportsOf("handed-over").map(({ result }) => result),
-      ["succeeded"],
-    );
-    // Not by the end of the lease, which is later than this.
-    await eventually(() => assert.ok(second.controller.isLeading), { timeoutMs: 20_000 });
-    await scene.apply("handed-over", answering(configMap("handed-over", { by: "two" })));
-    await scene.ready("handed-over");
-    assert.deepEqual(await scene.dataOf("handed-over"), { by: "two" });
-  },
-
   "one that is to stop waits no longer than it is told, and the other does over what ran": async (scene) => {
     const first = await scene.leading("impatient", { leaseSeconds: LONG_LEASE_SECONDS / 2 });
     const second = await scene.start("patient", { leaseSeconds: LONG_LEASE_SECONDS / 2 });
@@ -71,19 +32,6 @@ const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
     assert.ok(
       !events.some((event) => event["reportingInstance"] === "impatient" && event["type"] === "Warning"),
     );
-  },
-
-  "the other takes over when the lease of one that died in the middle of a run is over": async (scene) => {
-    const first = await scene.leadingProcess("dies");
-    const second = await scene.start("two");
-    await scene.apply("orphaned", { ...answering(configMap("orphaned")), delayMs: INTERRUPTED_MS });
-    await eventually(() => assert.equal(scene.operator.calls("orphaned").length, 1));
-    await first.kill();
-    assert.equal((await scene.leaseSpec())["holderIdentity"], "dies");
-    assert.equal(second.controller.isLeading, false);
-    await scene.ready("orphaned");
-    assert.equal((await scene.leaseSpec())["holderIdentity"], "two");
-    await eventually(() => assert.equal(second.reportsOf("orphaned")[0]?.result, "succeeded"));
   },
 
   "one that was frozen past its lease writes nothing of what it knew": async (scene) => {
@@ -131,44 +79,6 @@ const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
     await scene.ready("resumed");
     assert.deepEqual(frozen.faults, []);
   },
-
-  "the leader goes on and the other waits when the lease is deleted by hand": async (scene) => {
-    // As long as it is by default, so that a busy machine renews it in time.
-    const leaseSeconds = 15;
-    const leader = await scene.leading("one", { leaseSeconds });
-    const standby = await scene.start("two", { leaseSeconds });
-    // A process that has never seen the lease may take it when it is deleted.
-    await eventually(() => assert.match(standby.notices.join("\n"), /^standing by: one leads/m));
-    for (let round = 0; round < 2; round++) {
-      await scene.api.delete(scene.operator.lease);
-      await always(() => assert.equal(standby.controller.isLeading, false), { forMs: leaseSeconds * 400 });
-      await eventually(async () => assert.equal((await scene.leaseSpec())["holderIdentity"], "one"));
-    }
-    await scene.apply("deleted-lease", answering(configMap("deleted-lease")));
-    await scene.ready("deleted-lease");
-    assert.ok(leader.controller.isLeading);
-    assert.ok(!leader.notices.includes(LOST));
-  },
-
-  "one stops writing and kills its handler when the API server does not answer, and the other takes over":
-    async (scene) => {
-      const proxy = await scene.proxied();
-      const cutOff = await scene.leading("cut-off", { connection: proxy.through(scene.operator.connection) });
-      await scene.apply("cut-off", {
-        ...answering(configMap("cut-off", { of: "one" })),
-        delayMs: NEVER_OVER_MS,
-      });
-      await eventually(() => assert.equal(scene.operator.calls("cut-off").length, 1));
-      proxy.hold();
-      await eventually(() => assert.equal(cutOff.controller.isLeading, false));
-      await eventually(() => assert.equal(cutOff.reportsOf("cut-off")[0]?.skipped, "not the leader"));
-      await scene.leading("other");
-      await scene.apply("cut-off", answering(configMap("cut-off", { of: "two" })));
-      await scene.ready("cut-off");
-      const newer = await scene.everything();
-      proxy.release();
-      await always(async () => assert.deepEqual(await scene.everything(), newer));
-    },
 
   "one asks no handler about what the API server answers only after its term": async (scene) => {
     const proxy = await ApiProxy.start(scene.operator.cluster.connection);
@@ -226,27 +136,6 @@ const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
     await scene.ready("back");
     assert.deepEqual(await scene.dataOf("back"), { step: "1" });
     proxies[1].release();
-  },
-
-  "the leader makes good what a former one wrote too late": async (scene) => {
-    await scene.leading("one");
-    const object = await scene.apply("late", answering(configMap("late", { of: "now" })));
-    await scene.ready("late");
-    // The API server tells the time of an apply in whole seconds.
-    await sleep(1_100);
-    const child = await scene.api.get(scene.here("late"));
-    const { ownerReferences, labels } = child.metadata;
-    const late = configMap(
-      "late",
-      { of: "then" },
-      { namespace: scene.namespace, ...(ownerReferences && { ownerReferences }) },
-    );
-    await scene.api.apply(
-      { ...late, metadata: { ...late.metadata, ...(labels && { labels }) } },
-      fieldManagerOf(scene.operator.operator),
-    );
-    await eventually(async () => assert.deepEqual(await scene.dataOf("late"), { of: "now" }));
-    assert.equal((await scene.api.get(object)).metadata.generation, 1);
   },
 
   "none works any more when both are stopped at the same time": async (scene) => {

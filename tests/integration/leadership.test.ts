@@ -171,37 +171,6 @@ describe("leadership by a Lease of the API server", function () {
       },
     ),
 
-    "takes the run's object over when the process that finishes it is cut off": election(async (place) => {
-      const proxy = await place.proxy();
-      const a = await place.leading("a", proxy.through(connection));
-      const b = place.stand("b");
-      await eventually(() => assert.equal(b.leadership.holder, "a"));
-      const { over } = handOver(a, "slow");
-      await eventually(() => assert.ok(b.mayWrite()));
-      assert.ok(a.mayWrite("slow"));
-      proxy.hold();
-      await eventually(() => {
-        const both = [a.mayWrite("slow"), b.mayWrite("slow")];
-        assert.notDeepEqual(both, [true, true]);
-        assert.deepEqual(both, [false, true]);
-      });
-      proxy.release();
-      await over;
-      await always(() => assert.ok(!a.mayWrite("slow") && b.mayWrite("slow")), { forMs: 2_000 });
-    }),
-
-    "is kept when the Lease is written by others, or deleted": election(async (place) => {
-      const a = await place.leading("a");
-      const b = place.stand("b");
-      await eventually(() => assert.equal(b.leadership.holder, "a"));
-      const reference = await place.lease();
-      for (let turn = 0; turn < 100; turn++) await api.annotate(reference, { turn: `${turn}` });
-      await api.delete(reference);
-      await always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE);
-      assert.equal(a.terms.length, 1);
-      assert.notEqual((await place.lease()).metadata.uid, reference.metadata.uid);
-    }),
-
     "is kept when the Lease is filled with nonsense, and deleted every second": election(async (place) => {
       const a = await place.leading("a");
       const b = place.stand("b");
@@ -250,20 +219,6 @@ describe("leadership by a Lease of the API server", function () {
       await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
     }),
 
-    "is kept when another client undoes each renewal": election(async (place) => {
-      const a = await place.leading("a");
-      const b = place.stand("b");
-      await eventually(() => assert.equal(b.leadership.holder, "a"));
-      const value = "9999-12-31T23:59:59.000000Z";
-      const undo = async () => {
-        await pause(100);
-        await place.patch({ op: "add", path: "/spec/renewTime", value });
-      };
-      await whileRepeating(undo, () =>
-        always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE),
-      );
-    }),
-
     "is taken from a dead leader although another client sets an annotation to and fro": election(
       async (place) => {
         const proxy = await place.proxy();
@@ -290,13 +245,5 @@ describe("leadership by a Lease of the API server", function () {
         proxy.release();
       },
     ),
-
-    "is held by one of two processes of the same identity": election(async (place) => {
-      const first = await place.leading("twin");
-      const second = place.stand("twin");
-      await always(() => assert.ok(first.mayWrite() && !second.mayWrite()), PAST_THE_LEASE);
-      await first.leadership.stop();
-      await eventually(() => assert.ok(second.mayWrite()), BEFORE_ITS_END);
-    }),
   });
 });
