@@ -4,19 +4,18 @@ import { promisify } from "node:util";
 import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
 import { conditionsIn, type JsonObject } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
-import { configMap, inNamespace } from "./support/manifests";
+import { configMap, job } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { saying, useWatching } from "./support/useWatching";
 
 describe("an operator that watches a kind that others own", function () {
   this.timeout(90_000);
   const bench = useWatching();
-  const answer = saying;
   const here = (name: string, data = {}) => bench.configMap(name, data);
 
   it("has children, remembers its state, and writes nothing on the object", async () => {
     const operator = await bench.install();
-    operator.plan("web", answer([configMap("web-note", { a: "1" })], { seen: 1 }));
+    operator.plan("web", saying([configMap("web-note", { a: "1" })], { seen: 1 }));
     await bench.leading(operator);
     const object = await bench.watched(operator, "web");
     const kept = await bench.settled(operator, object);
@@ -35,7 +34,7 @@ describe("an operator that watches a kind that others own", function () {
       assert.equal(sets[0]?.metadata.ownerReferences?.[0]?.controller, true);
     });
 
-    operator.plan("web", answer([configMap("web-note", { a: "2" })]));
+    operator.plan("web", saying([configMap("web-note", { a: "2" })]));
     await bench.api.annotate(object, { "example.com/commit": "abc" });
     await eventually(async () =>
       assert.deepEqual((await bench.api.get(here("web-note")))["data"], { a: "2" }),
@@ -46,20 +45,9 @@ describe("an operator that watches a kind that others own", function () {
     assert.deepEqual((await bench.memory(operator, object)).memory["state"], { seen: 1 });
   });
 
-  it("takes a child away with its object, and what it remembered", async () => {
-    const operator = await bench.install();
-    operator.plan("gone", answer([configMap("its")]));
-    await bench.leading(operator);
-    const object = await bench.watched(operator, "gone");
-    await bench.settled(operator, object);
-    await bench.api.delete(object);
-    await eventually(() => bench.api.assertGone(here("its")));
-    await eventually(() => bench.api.assertGone(operator.memoryOf(object)));
-  });
-
   it("takes the children away when the object leaves the selector, and brings them back", async () => {
     const operator = await bench.install();
-    operator.plan("leaves", answer([configMap("its-a"), configMap("its-b")], { seen: 1 }));
+    operator.plan("leaves", saying([configMap("its-a"), configMap("its-b")], { seen: 1 }));
     await bench.leading(operator);
     const object = await bench.watched(operator, "leaves");
     await bench.settled(operator, object);
@@ -76,7 +64,7 @@ describe("an operator that watches a kind that others own", function () {
   it("finds out what left while it was away, and what was deleted", async () => {
     const operator = await bench.install();
     for (const name of ["left", "deleted", "stays"])
-      operator.plan(name, answer([configMap(`of-${name}`)], { name }));
+      operator.plan(name, saying([configMap(`of-${name}`)], { name }));
     const running = await bench.leading(operator);
     const [left, deleted, stays] = await Promise.all(
       ["left", "deleted", "stays"].map((name) => bench.watched(operator, name)),
@@ -96,7 +84,7 @@ describe("an operator that watches a kind that others own", function () {
 
   it("lets go of everything when its definition selects other labels, as before it is removed", async () => {
     const operator = await bench.install();
-    operator.plan("released", answer([configMap("of-released")], { seen: 1 }));
+    operator.plan("released", saying([configMap("of-released")], { seen: 1 }));
     const running = await bench.leading(operator);
     const object = await bench.watched(operator, "released");
     await bench.settled(operator, object);
@@ -111,7 +99,7 @@ describe("an operator that watches a kind that others own", function () {
 
   it("writes nothing after a restart if nothing has changed", async () => {
     const operator = await bench.install();
-    operator.plan("calm", answer([configMap("of-calm")], { b: 1, a: { d: 1, c: [1] } }));
+    operator.plan("calm", saying([configMap("of-calm")], { b: 1, a: { d: 1, c: [1] } }));
     const running = await bench.leading(operator);
     const object = await bench.watched(operator, "calm");
     await bench.settled(operator, object);
@@ -129,54 +117,14 @@ describe("an operator that watches a kind that others own", function () {
     await always(async () => assert.deepEqual(await versions(), before), { forMs: 1_500 });
   });
 
-  it("counts only the parts of an object that it names", async () => {
-    const operator = await bench.install({
-      watch: {
-        apiVersion: "v1",
-        kind: "ConfigMap",
-        labels: { "example.com/by": "parts" },
-        on: ["labels"],
-      },
-      children: [],
-    });
-    await bench.leading(operator);
-    const labels = { "example.com/by": "parts" };
-    const object = await bench.api.apply(inNamespace(configMap("parts", {}, { labels }), bench.namespace));
-    await bench.settled(operator, object);
-    const asked = () => operator.calls("parts").length;
-    const before = asked();
-    await bench.api.patch(object, { data: { a: "1" } });
-    await always(() => assert.equal(asked(), before), { forMs: 1_000 });
-    await bench.api.annotate(object, { "example.com/a": "1" });
-    await eventually(() => assert.ok(asked() > before));
-  });
-
-  it("reports a failure by an Event and its memory, and forgets no state", async () => {
-    const operator = await bench.install();
-    operator.plan("fails", answer([configMap("of-fails")], { seen: 1 }));
-    await bench.leading(operator);
-    const object = await bench.watched(operator, "fails");
-    await bench.settled(operator, object);
-    operator.plan("fails", { answer: { error: { message: "no luck" } } });
-    await bench.api.annotate(object, { "example.com/again": "1" });
-    await eventually(async () => {
-      const [ready] = conditionsIn((await bench.memory(operator, object))["status"]);
-      assert.deepEqual([ready?.status, ready?.reason, ready?.message], ["False", "HandlerError", "no luck"]);
-      const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
-      assert.ok(events.some((event) => event["note"] === "no luck" && event["type"] === "Warning"));
-    });
-    assert.deepEqual((await bench.memory(operator, object)).memory["state"], { seen: 1 });
-    await bench.api.get(here("of-fails"));
-  });
-
   it("lets kubectl wait for it, however often its memory was written", async () => {
     const operator = await bench.install();
-    operator.plan("awaited", answer([], { seen: 1 }));
+    operator.plan("awaited", saying([], { seen: 1 }));
     const running = await bench.leading(operator);
     const object = await bench.watched(operator, "awaited");
     await bench.settled(operator, object);
     for (const seen of [2, 3, 4, 5]) {
-      operator.plan("awaited", answer([], { seen }));
+      operator.plan("awaited", saying([], { seen }));
       running.controller.hint(object.metadata);
       await eventually(async () =>
         assert.deepEqual((await bench.memory(operator, object)).memory["state"], { seen }),
@@ -198,19 +146,105 @@ describe("an operator that watches a kind that others own", function () {
     await assert.rejects(waits("Stalled"), /timed out/);
   });
 
-  it("refuses an answer that the object has no place for", async () => {
-    const operator = await bench.install();
-    const refused: readonly [JsonObject, RegExp][] = [
-      [{ children: [], status: { a: 1 } }, /the operator may not write on a watched object.*"state"/],
-      [{ children: [], state: [] }, /"state" must be an object/],
-      [{ children: [], state: { long: "x".repeat(70_000) } }, /"state" has 70011 bytes, more than the 65536/],
-    ];
-    const running = await bench.leading(operator);
-    for (const [index, [given, expected]] of refused.entries()) {
-      const name = `refused-${index}`;
-      operator.plan(name, { answer: given });
-      await bench.watched(operator, name);
-      await eventually(() => assert.match(running.reportsOf(name)[0]?.failure?.message ?? "", expected));
+  it("uses what a part of the object names that does not count as a change", async () => {
+    const settings = (name: string, value: string) => bench.api.apply(here(name, { value }));
+    const name = "spec.template.metadata.annotations.settings";
+    const labels = { "example.com/uses": "quietly" };
+    const operator = await bench.install({
+      watch: { apiVersion: "apps/v1", kind: "Deployment", labels, on: ["labels"] },
+      uses: { settings: { apiVersion: "v1", kind: "ConfigMap", name } },
+    });
+    await settings("first", "1");
+    await settings("second", "2");
+    await bench.leading(operator);
+    const object = await bench.watched(operator, "quiet");
+    await bench.settled(operator, object);
+    const settingNow = () =>
+      (operator.calls("quiet").at(-1)?.used["settings"] as { data?: { value: string } } | null)?.data?.value;
+    const naming = (settings: string) =>
+      bench.api.patch(object, { spec: { template: { metadata: { annotations: { settings } } } } });
+    for (const used of ["first", "second"]) {
+      await naming(used);
+      // A change of what the object used before, or does not use yet, asks no handler.
+      await always(() => assert.notEqual(settingNow(), used), { forMs: 500 });
+      await settings(used, `of ${used}`);
+      await eventually(() => assert.equal(settingNow(), `of ${used}`));
     }
+  });
+
+  it("is asked when a schedule is due, once for all that was missed, and keeps its state", async () => {
+    const operator = await bench.install({
+      schedules: { yearly: { cron: "0 0 1 1 *", timeZone: "UTC", spreadSeconds: 0 } },
+    });
+    operator.plan("report", saying([configMap("of-report")], { seen: 1 }));
+    const running = await bench.leading(operator);
+    const object = await bench.watched(operator, "report");
+    const kept = await bench.settled(operator, object);
+    const { yearly } = kept.memory["schedules"] as { yearly: JsonObject };
+    assert.equal(yearly["of"], "0 0 1 1 * UTC");
+    await running.stop();
+    // As if no operator had run for three years.
+    const at = "2023-06-01T00:00:00Z";
+    await bench.api.patch(kept, { memory: { schedules: { yearly: { ...yearly, at } } } });
+    operator.plan("report", { answer: { error: { message: "not yet", retryAfterSeconds: 1 } } });
+    await bench.leading(operator);
+    const asked = () => operator.calls("report").filter(({ due }) => due.length > 0);
+    await eventually(() => assert.ok(asked().length >= 2));
+    assert.deepEqual(asked().at(-1)?.state, { seen: 1 });
+    operator.plan("report", saying([configMap("of-report")]));
+    await bench.settled(operator, object);
+    const instant = `${new Date().getUTCFullYear()}-01-01T00:00:00Z`;
+    assert.deepEqual(
+      new Set(asked().flatMap(({ due }) => due.map(({ name, at }) => `${name} ${at}`))),
+      new Set([`yearly ${instant}`]),
+    );
+    const before = asked().length;
+    const calls = operator.calls("report").length;
+    await bench.api.annotate(object, { "example.com/again": "1" });
+    await eventually(() => assert.ok(operator.calls("report").length > calls));
+    assert.equal(asked().length, before);
+    assert.deepEqual((await bench.memory(operator, object)).memory["state"], { seen: 1 });
+  });
+
+  it("applies each child after those that it waits for, and creates none again that is created once", async () => {
+    const after = configMap("app", {}, { annotations: { "argosy.dev/after": "Job/migrate" } });
+    const migrate = bench.here({
+      ...job("migrate", "example.com/worker:1"),
+      metadata: { name: "migrate", annotations: { "argosy.dev/once": "true" } },
+    });
+    (migrate["spec"] as JsonObject)["suspend"] = true;
+    const operator = await bench.install({ children: ["v1/ConfigMap", "batch/v1/Job"] });
+    operator.plan("db", saying([after, migrate]));
+    const running = await bench.leading(operator);
+    const object = await bench.watched(operator, "db");
+    await eventually(async () => {
+      const [ready] = conditionsIn((await bench.memory(operator, object))["status"]);
+      assert.equal(ready?.message, "Job migrate is running; ConfigMap app waits for Job migrate");
+    });
+    await bench.api.assertGone(here("app"));
+    const now = new Date().toISOString().replace(/\.\d+/, "");
+    const condition = (type: string): JsonObject => ({ type, status: "True", lastTransitionTime: now });
+    await bench.api.applyStatus(migrate, {
+      startTime: now,
+      completionTime: now,
+      succeeded: 1,
+      conditions: [condition("SuccessCriteriaMet"), condition("Complete")],
+    });
+    await bench.settled(operator, object);
+    const app = await bench.api.get(here("app"));
+    assert.deepEqual(Object.keys(app.metadata.annotations ?? {}), ["argosy.dev/follows"]);
+    await bench.api.delete(migrate);
+    await eventually(() => bench.api.assertGone(migrate));
+    // The next leader knows it too.
+    await running.stop();
+    await bench.leading(operator);
+    const asked = operator.calls("db").length;
+    await bench.api.annotate(object, { "example.com/again": "1" });
+    await eventually(() => assert.ok(operator.calls("db").length > asked));
+    await bench.settled(operator, object);
+    await always(() => bench.api.assertGone(migrate));
+    await bench.unlabel(operator, object);
+    await eventually(() => bench.api.assertGone(here("app")));
+    await eventually(() => bench.api.assertGone(operator.memoryOf(object)));
   });
 });
