@@ -9,7 +9,7 @@ import type { NodeResult } from "../../runtime/programs/workflows/taskSet";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { RunRecorder } from "../../runtime/report/runRecorder";
 import { WORKFLOWS } from "../../runtime/report/workflows";
-import { always, eventually, inOneOf } from "../support/eventually";
+import { eventually, inOneOf } from "../support/eventually";
 import type { Api } from "./support/api";
 import {
   allowRunner,
@@ -159,43 +159,6 @@ describe("the engine next to Argo", () => {
       });
     });
 
-    it("leaves status and records as they are where a run changes nothing", async () => {
-      const manifest = object("calm", answering(settings));
-      await api.apply(manifest);
-      const ready = await settled(manifest, "True");
-      await onlyRecordOf(ready);
-      const report = await controller.reconcileNow({ namespace, name: "calm" });
-      assert.deepStrictEqual(report.changes, []);
-      assert.deepStrictEqual((await api.get(manifest))["status"], ready["status"]);
-      await always(async () => assert.equal((await recordsOf(ready)).length, 1), { forMs: 300 });
-    });
-
-    it("records a failure once, however often it comes, with the end of standard error", async () => {
-      await inOneOf(5, async (time) => {
-        const broken = `broken-${time}`;
-        const manifest = object(broken, { exitCode: 3, log: "cannot read {{plan}}" });
-        await api.apply(manifest);
-        const stopped = await settled(manifest, "False");
-        const failures = () => reports.filter(({ name, failure }) => name === broken && failure).length;
-        await eventually(() => assert.ok(failures() >= 3, "not tried again"));
-        const [record, ...others] = await recordsOf(stopped);
-        const { message } = conditionOf(await api.get(manifest), "Ready");
-        await api.delete(manifest as Parameters<Api["delete"]>[0]);
-        assert.deepEqual(others, []);
-        assert.ok(message.endsWith(`(run ${record?.metadata.name})`), message);
-        assert.equal(record?.metadata.labels?.["workflows.argoproj.io/phase"], "Failed");
-        assert.match(JSON.stringify(record?.["status"]), /cannot read \{\{plan\}\}/);
-      });
-    });
-
-    it("gives names that the API takes to the runs of an object with the longest name", async () => {
-      const name = `${"a".repeat(63)}.${"b".repeat(63)}.${"c".repeat(63)}.${"d".repeat(61)}`;
-      const manifest = object(name, answering(settings));
-      await api.apply(manifest);
-      const ready = await settled(manifest, "True");
-      await onlyRecordOf(ready);
-    });
-
     it("tells its figures as metrics", async () => {
       const text = await controller.metrics.registry.metrics();
       assert.match(text, /argosy_runs_recorded_total\{operator="next-to-argo"\} [1-9]/);
@@ -233,6 +196,16 @@ describe("the engine next to Argo", () => {
       for (const { phase } of [other, failing]) assert.equal(phase, "Failed");
     });
 
+    it("tries the handler on an object alone: it answers, and nothing is applied", async () => {
+      const example = object("example", answering(configMap("never")));
+      const answer = await answerOf(await submitted({ object: JSON.stringify(example) }));
+      assert.equal(answer.phase, "Succeeded", answer.message);
+      assert.deepStrictEqual(JSON.parse(output(answer, "answer") ?? ""), { children: [configMap("never")] });
+      assert.deepStrictEqual(operator.calls("example").at(-1)?.children, []);
+      await api.assertGone(inNamespace(configMap("never"), namespace));
+      await api.assertGone(example as Parameters<Api["assertGone"]>[0]);
+    });
+
     it("starts a schedule by hand, once, with the time of the submission", async () => {
       const manifest = object("scheduled");
       await api.apply(manifest);
@@ -248,33 +221,6 @@ describe("the engine next to Argo", () => {
       assert.ok(Math.abs(Date.parse(due[0]?.at ?? "") - Date.now()) < 60_000);
       const unknown = await answerOf(await submitted({ namespace, name: "scheduled", schedule: "nightly" }));
       assert.match(unknown.message, /parameter "schedule" is "nightly", and this operator has only yearly/);
-    });
-
-    it("says which parameter is missing or wrong", async () => {
-      assert.match((await answerOf(await submitted({}))).message, /parameter "name" is missing/);
-      assert.match((await answerOf(await submitted({ name: "demo" }))).message, /"namespace" is missing/);
-      assert.match(
-        (await answerOf(await submitted({ name: "../x", namespace }))).message,
-        /cannot be the name of an object/,
-      );
-      assert.match((await answerOf(await submitted({ object: "{" }))).message, /"object" is not JSON/);
-    });
-
-    it("tries the handler on an object alone: it answers, and nothing is applied", async () => {
-      const example = object("example", answering(configMap("never")));
-      const answer = await answerOf(await submitted({ object: JSON.stringify(example) }));
-      assert.equal(answer.phase, "Succeeded", answer.message);
-      assert.deepStrictEqual(JSON.parse(output(answer, "answer") ?? ""), { children: [configMap("never")] });
-      assert.deepStrictEqual(operator.calls("example").at(-1)?.children, []);
-      await api.assertGone(inNamespace(configMap("never"), namespace));
-      await api.assertGone(example as Parameters<Api["assertGone"]>[0]);
-    });
-
-    it("has two trials at once at most, so that objects keep their handler processes", async () => {
-      const example = object("patient", { ...answering(), delayMs: 1_500 });
-      await Promise.all(Array.from({ length: 3 }, () => controller.tryHandler(example)));
-      const [first = 0, , third = 0] = operator.calls("patient").map(({ askedAt = 0 }) => askedAt);
-      assert.ok(third - first >= 1_400, `${third - first} ms`);
     });
 
     it("fails a trial whose answer would be refused, or that is no object of the operator's", async () => {
@@ -300,24 +246,6 @@ describe("the engine next to Argo", () => {
         const taskSet = await api.get(taskSetOf(operator, name) as Parameters<Api["get"]>[0]);
         assert.equal(taskSet["status"], undefined);
       }
-    });
-
-    it("answers a recorded run that is resubmitted", async () => {
-      const manifest = object("once-more", answering(settings));
-      await api.apply(manifest);
-      const ready = await settled(manifest, "True");
-      const record = await onlyRecordOf(ready);
-      // As `argo resubmit` does: spec and labels, but for those of the end (FormulateResubmitWorkflow).
-      const copy = await api.create({
-        apiVersion: WORKFLOWS.apiVersion,
-        kind: WORKFLOWS.kind,
-        metadata: { name: `${record?.metadata.name}-again`, namespace: operator.runnerNamespace },
-        spec: record?.["spec"],
-      });
-      await createTaskSet(operator, copy);
-      const answer = await answerOf(copy.metadata.name);
-      assert.equal(answer.phase, "Succeeded", answer.message);
-      assert.equal(answer.message, "nothing to change");
     });
   });
 });

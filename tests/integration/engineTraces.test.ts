@@ -93,55 +93,8 @@ describe("traces of a resident engine", function () {
     const traceIds = engine.reportsOf("told").map(({ traceId }) => traceId);
     assert.ok(traceIds.includes(root.traceId));
     assert.ok(!collector.bodies.join().includes(CONTENT));
-  });
-
-  it("tell that a hint brought a run about", async () => {
-    await apply("hinted", answering());
-    await ready("hinted");
-    assert.ok(engine.controller.hint({ namespace, name: "hinted" }));
-    await eventually(() => {
-      const root = rootsOf("hinted").find((span) => attributeOf(span, "argosy.cause") === "hint");
-      assert.ok(root && traceOf(root).some(({ name }) => name === "hint"));
-    });
-  });
-
-  it("tell why a run failed", async () => {
-    await apply("failing", { answer: { error: { message: "no luck", permanent: true } } });
-    await eventually(() => {
-      const [root] = rootsOf("failing");
-      assert.ok(root);
-      assert.deepEqual(root.status, { code: 2, message: "HandlerError: no luck" });
-      assert.equal(attributeOf(root, "error.type"), "HandlerError");
-      assert.equal(traceOf(root).find(({ name }) => name === "handler")?.status.message, "no luck");
-    });
-  });
-
-  it("hold up no object while the collector hangs, and what is lost is counted and said once", async () => {
-    const other = await Collector.start();
-    const hanging = await TestOperator.install(operator.cluster, {
-      name: "traces-hanging",
-      kindName: "traces-test",
-      installs: false,
-    });
-    other.answer = () => {};
-    try {
-      await hanging.grant();
-      const exporter = other.exporter({ mostWaiting: 8, timeoutMs: 600_000 });
-      const second = await hanging.start({ traces: exporter, identity: "two" });
-      await eventually(() => assert.ok(second.controller.isLeading));
-      for (let at = 0; at < 5; at++) await apply(`many-${at}`, answering());
-      for (let at = 0; at < 5; at++) await ready(`many-${at}`);
-      // Both operators of the kind are at work on the objects, so that more may be dropped at any time.
-      await eventually(async () => {
-        assert.ok(exporter.dropped > 0, "nothing was dropped");
-        assert.equal(await second.metric("argosy_spans_dropped_total"), exporter.dropped);
-      });
-      assert.equal(await second.metric("argosy_spans_sent_total"), 0);
-      assert.equal(other.notices.length, 1, other.notices.join("\n"));
-    } finally {
-      await hanging.dispose();
-      await other.stop();
-    }
+    assert.ok((await engine.metric("argosy_spans_sent_total")) >= spans.length);
+    assert.equal(await engine.metric("argosy_spans_dropped_total"), 0);
   });
 });
 
