@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { ownerMark } from "../../runtime/observe/ownership";
 import { always, eventually } from "../support/eventually";
 import {
   CLUSTER_ROLE_GRANTS,
@@ -16,6 +15,8 @@ describe("the engine, when an object is deleted", function () {
   const bench = useOperator({
     name: "finalize-test",
     finalize: true,
+    children: ["v1/ConfigMap", "rbac.authorization.k8s.io/v1/ClusterRole"],
+    grants: CLUSTER_ROLE_GRANTS,
   });
   const finalizer = "argosy.dev/argosy.finalize-test";
   const finalizersOf = async (name: string) =>
@@ -29,22 +30,6 @@ describe("the engine, when an object is deleted", function () {
     const calls = bench.operator.calls("shared").length;
     await always(() => assert.equal(bench.operator.calls("shared").length, calls), { forMs: 500 });
     await bench.api.patch(object, { metadata: { finalizers: [] } });
-    await eventually(() => bench.api.assertGone(object));
-  });
-
-  it("puts its finalizer back soon after a client took it off, as a replace by an old file does", async () => {
-    const object = await bench.applied("replaced", answering());
-    await bench.idle();
-    await bench.api.patch(object, { metadata: { finalizers: null } });
-    await eventually(async () => assert.deepEqual(await finalizersOf("replaced"), [finalizer]));
-  });
-
-  it("tries again where the handler fails to finalize, and the object says so", async () => {
-    const object = await bench.applied("fails", { ...answering(), finalize: { exitCode: 3 } });
-    await bench.api.delete(object);
-    const { message } = await bench.failed(object, "HandlerCrashed");
-    assert.match(message, /exit code 3/);
-    bench.operator.plan("fails", { finalize: { answer: { finalized: true } } });
     await eventually(() => bench.api.assertGone(object));
   });
 
@@ -69,14 +54,23 @@ describe("the engine, when an object is deleted", function () {
     await bench.api.assertGone(inNamespace(configMap("foreground"), bench.namespace));
   });
 
-  it("leaves a child that was orphaned", async () => {
-    const child = inNamespace(configMap("orphan"), bench.namespace);
-    const object = await bench.applied("orphans", answering(configMap("orphan")));
-    await bench.api.delete(object, "Orphan");
-    await eventually(() => bench.api.assertGone(object));
-    await always(async () => assert.equal((await bench.api.get(child)).metadata.ownerReferences, undefined), {
-      forMs: 1_500,
+  it("lets the object go where it is annotated, without what a handler would do that is broken for ever, and tells", async () => {
+    const role = clusterRole(`${bench.namespace}-far`);
+    const near = inNamespace(configMap("near"), bench.namespace);
+    const object = await bench.applied("broken", {
+      ...answering(configMap("near"), role),
+      finalize: { exitCode: 3 },
     });
+    await bench.api.delete(object);
+    await bench.failed(object, "HandlerCrashed");
+    await bench.api.get(role);
+    await bench.api.annotate(object, { "argosy.dev/skip-finalize": "true" });
+    await eventually(() => bench.api.assertGone(object));
+    await bench.api.assertGone(role);
+    await eventually(() => bench.api.assertGone(near));
+    await eventually(async () =>
+      assert.ok((await bench.eventsOf(object)).some(({ reason }) => reason === "FinalizeSkipped")),
+    );
   });
 });
 
@@ -115,45 +109,5 @@ describe("the engine, when an object with children elsewhere is deleted", functi
     }
     await eventually(() => bench.api.assertGone(inNamespace(near, bench.namespace)));
     assert.ok(bench.operator.calls("leaves").every(({ event }) => event === "reconcile"));
-  });
-
-  it("has its finalizer before the first of them exists", async () => {
-    const role = { ...clusterRole(`${bench.namespace}-before`), rules: "nonsense" };
-    const object = await bench.applyObject("before", answering(role));
-    await bench.failed(object, "ChildRefused");
-    assert.deepEqual((await bench.api.get(object)).metadata.finalizers, [finalizer]);
-  });
-
-  it("needs no finalizer, and sets none, where every child can have an owner reference", async () => {
-    const object = await bench.applied("near", answering(configMap("near")));
-    assert.deepEqual(object.metadata.finalizers ?? [], []);
-    await bench.api.delete(object);
-    await eventually(() => bench.api.assertGone(inNamespace(configMap("near"), bench.namespace)));
-  });
-
-  it("sets no finalizer, and makes no child, where the object is deleted while it is handled", async () => {
-    const role = clusterRole(`${bench.namespace}-vanishes`);
-    const object = await bench.applyObject("vanishes", { ...answering(role), delayMs: 4_000 });
-    await eventually(() => assert.equal(bench.operator.calls("vanishes").length, 1));
-    await bench.api.delete(object);
-    await eventually(() => assert.ok(bench.engine.reportsOf("vanishes").length > 0, "it still runs"));
-    await always(() => bench.api.assertGone(role));
-    await bench.api.assertGone(object);
-    assert.deepEqual(bench.failuresOf("vanishes"), []);
-  });
-
-  it("deletes nothing of others that is only labelled as the object's", async () => {
-    const name = `${bench.namespace}-spoofed`;
-    const object = await bench.applied("spoofed", answering(clusterRole(`${name}-own`)));
-    const labels = {
-      "argosy.dev/child-of": "argosy.elsewhere-test",
-      "argosy.dev/owner-uid": object.metadata.uid,
-    };
-    const annotations = { "argosy.dev/owner": ownerMark(object, object.metadata) };
-    const spoofed = await bench.api.create({ ...clusterRole(name), metadata: { name, labels, annotations } });
-    await bench.api.delete(object);
-    await eventually(() => bench.api.assertGone(object));
-    assert.deepEqual(await bench.api.get(spoofed), spoofed);
-    await bench.api.assertGone(clusterRole(`${name}-own`));
   });
 });

@@ -33,24 +33,6 @@ describe("the engine of an operator with a list of namespaces", function () {
     await always(async () => assert.deepEqual((await bench.api.get(object))["status"], UNTOUCHED));
     assert.deepEqual(bench.operator.calls("outside"), []);
   });
-
-  it("makes children in each of them, and cleans up", async () => {
-    const [one = "", two = ""] = namespaces;
-    const far = inNamespace(configMap("far"), two);
-    const object = await bench.ready(await bench.applyObject("far", answering(far), one));
-    await bench.api.get(far);
-    await bench.api.delete(object);
-    await eventually(() => bench.api.assertGone(object));
-    await bench.api.assertGone(far);
-  });
-
-  it("refuses a child in any other", async () => {
-    const [one] = namespaces;
-    const far = inNamespace(configMap("further"), "default");
-    const object = await bench.applyObject("further", answering(far), one);
-    const { message } = await bench.failed(object, "InvalidAnswer");
-    assert.match(message, /namespace default, which operator.yaml does not list/);
-  });
 });
 
 describe("the engine of an operator whose custom resource is cluster-scoped", function () {
@@ -76,34 +58,5 @@ describe("the engine of an operator whose custom resource is cluster-scoped", fu
     }
     await bench.ready(await applyGlobal("owner"));
     for (const child of children) await bench.api.assertGone(child);
-  });
-
-  it("leaves its children to the garbage collector when it is deleted", async () => {
-    const children = [
-      inNamespace(configMap("cascade"), bench.namespace),
-      clusterRole(`${bench.namespace}-c`),
-    ];
-    const object = await bench.ready(await applyGlobal("cascade", ...children));
-    await bench.api.delete(object);
-    for (const child of children) await eventually(() => bench.api.assertGone(child), { timeoutMs: 150_000 });
-  });
-
-  it("refuses a child that needs a namespace and has none", async () => {
-    const object = await applyGlobal("homeless", configMap("homeless"));
-    const { message } = await bench.failed(object, "InvalidAnswer");
-    assert.match(message, /needs a metadata.namespace/);
-  });
-
-  it("writes its Events", async () => {
-    const object = await bench.ready(
-      await applyGlobal("told", inNamespace(configMap("told"), bench.namespace)),
-    );
-    await eventually(async () => {
-      const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, "default");
-      const about = events.filter(
-        (event) => (event["regarding"] as { uid?: string }).uid === object.metadata.uid,
-      );
-      assert.equal(about.length, 1);
-    });
   });
 });

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import type { Condition } from "../../runtime/base/objects";
 import { resourceOf } from "../../runtime/programs/workflows/runTarget";
 import { StatusWriter } from "../../runtime/remember/statusMemories";
-import { eventually } from "../support/eventually";
-import { configMap, deployment, inNamespace } from "./support/manifests";
+import { deployment } from "./support/manifests";
 import type { ObjectPlan } from "./support/testOperator";
 import { answering, conditionOf, statusOf, useOperator } from "./support/useOperator";
 
@@ -22,21 +21,6 @@ describe("the engine patches the status", function () {
   const bench = useOperator({
     name: "status-test",
     children: ["v1/ConfigMap", "apps/v1/Deployment"],
-  });
-
-  it("with observedGeneration, the conditions and the handler's fields", async () => {
-    const object = await bench.applied("whole", saying({ colour: "red", parts: { wheels: 4 } }));
-    const { observedGeneration, conditions, ...fields } = statusOf(object);
-    assert.equal(observedGeneration, object.metadata.generation);
-    assert.deepEqual(
-      (conditions as Condition[]).map(({ type, status }) => [type, status]),
-      [
-        ["Ready", "True"],
-        ["Reconciling", "False"],
-        ["Stalled", "False"],
-      ],
-    );
-    assert.deepEqual(fields, { colour: "red", parts: { wheels: 4 } });
   });
 
   it("and leaves fields and conditions of others alone, even when a reconcile fails", async () => {
@@ -65,40 +49,6 @@ describe("the engine patches the status", function () {
     const theirs = { conditions: [{ ...condition("Theirs", "second") }] };
     await bench.api.applyStatus(object, theirs, { force: false });
   });
-
-  it("and heals what another client has written over ours", async () => {
-    const object = await bench.applied("healed", saying({ ours: "right" }));
-    await bench.api.applyStatus(object, { ours: "wrong" });
-    await bench.reconcileAgain(object);
-    assert.equal(statusOf(await bench.api.get(object))["ours"], "right");
-  });
-
-  it("and never that of an object that has the name since", async () => {
-    const former = await bench.applied("heir", saying({ colour: "red" }));
-    await bench.api.delete(former);
-    await eventually(() => bench.api.assertGone(former));
-    const heir = await bench.applied("heir", saying({ colour: "blue" }));
-    const { operator, api } = bench;
-    const writer = new StatusWriter({
-      resource: resourceOf(operator.operator.customResource),
-      fieldManager: operator.fieldManager,
-    });
-    // As the watch reports the deletion only later.
-    const verdict = { verdict: { kind: "progressing", message: "late" } as const, generation: 1 };
-    assert.equal(await writer.write(api.client, former, { verdict }), undefined);
-    const now = await api.get(heir);
-    assert.equal(statusOf(now)["colour"], "blue");
-    assert.equal(conditionOf(now, "Ready").status, "True");
-  });
-
-  it("and says what is not ready yet, until every child is", async () => {
-    const hopeless = deployment("waits", { replicas: 1, paused: true });
-    const object = await bench.applyObject("waits", answering(hopeless));
-    const { message } = await bench.failed(object, "ChildrenNotReady");
-    assert.match(message, /Deployment waits has 0 of 1 replicas/);
-    assert.equal(conditionOf(await bench.api.get(object), "Reconciling").status, "True");
-    await bench.applied("waits", answering(deployment("waits", { replicas: 1, paused: false })));
-  });
 });
 
 describe("the engine checks the status against the schema that the author gave", function () {
@@ -126,10 +76,6 @@ describe("the engine checks the status against the schema that the author gave",
         },
       },
     },
-  });
-
-  it("and takes what fits", async () => {
-    assert.equal(statusOf(await bench.applied("fits", saying({ size: 3 })))["size"], 3);
   });
 
   it("and neither writes again nor takes for ours what the schema adds by default within a field of the handler's", async () => {
@@ -168,20 +114,5 @@ describe("the engine checks the status against the schema that the author gave",
       { name: "a", after: 0 },
       { name: "b", after: 0 },
     ]);
-  });
-
-  it("and refuses the whole answer where a field is unknown: the API server would drop it in silence", async () => {
-    const answer = saying({ size: 3, colour: "red" }, configMap("unwanted"));
-    const object = await bench.applyObject("unknown", answer);
-    const { message } = await bench.failed(object, "InvalidAnswer");
-    assert.match(message, /status.colour is not in the CRD's schema/);
-    assert.equal(statusOf(await bench.api.get(object))["size"], undefined);
-    await bench.api.assertGone(inNamespace(configMap("unwanted"), bench.namespace));
-  });
-
-  it("and refuses a value of another type", async () => {
-    const object = await bench.applyObject("mistyped", saying({ size: "three" }));
-    const { message } = await bench.failed(object, "InvalidAnswer");
-    assert.match(message, /status.size must be integer/);
   });
 });
