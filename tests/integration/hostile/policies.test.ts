@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
-import { configMap, inNamespace, job } from "../support/manifests";
+import { configMap } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
 describe("where a policy of the cluster refuses writes", function () {
@@ -18,49 +18,6 @@ describe("where a policy of the cluster refuses writes", function () {
   });
   afterEach(async () => {
     for (const policy of policies) await bench.api.delete(policy);
-  });
-
-  it("to the object, its finalizer cannot be added: the object says so, and is handled when it may be", async () => {
-    const { group, plural } = bench.operator.operator.customResource;
-    const probe = await bench.applied("probe");
-    const hasTeam = "has(object.metadata.labels) && 'team' in object.metadata.labels";
-    await forbid(group, plural, "UPDATE", hasTeam, (time) => bench.api.annotate(probe, { time }));
-    const object = await bench.applyObject("object", answering(configMap("object")));
-    const { message } = await bench.failed(object, "ApiError");
-    assert.match(message, /a team is missing/);
-    assert.deepEqual(bench.operator.calls("object"), []);
-    await bench.api.patch(object, { metadata: { labels: { team: "shop" } } });
-    await bench.ready(object);
-  });
-
-  it("to a child, the object says so, and it is applied when it may be", async () => {
-    const probe = inNamespace(configMap("probe", { forbidden: "1" }), bench.namespace);
-    const isAllowed = "!has(object.data) || !('forbidden' in object.data)";
-    await forbid("", "configmaps", "CREATE", isAllowed, async () => {
-      const created = await bench.api.create(probe);
-      await bench.api.delete(probe);
-      return created;
-    });
-    const object = await bench.applyObject("child", answering(configMap("child", { forbidden: "1" })));
-    const { message } = await bench.failed(object, "ChildRefused");
-    assert.match(message, /a team is missing/);
-    await bench.applied("child", answering(configMap("child", { allowed: "1" })));
-    await bench.api.get(inNamespace(configMap("child"), bench.namespace));
-  });
-
-  it("to a child that could be recreated, it stays: the engine does not delete what must not be changed", async () => {
-    const labelled = (labels: Record<string, string>): Manifest => {
-      const made = job("kept", "example.com/worker:1");
-      return { ...made, metadata: { ...made.metadata, labels } };
-    };
-    const child = inNamespace(labelled({}), bench.namespace);
-    const object = await bench.applyObject("kept", answering(labelled({})));
-    const { uid } = (await eventually(() => bench.api.get(child))).metadata;
-    await forbid("batch", "jobs", "UPDATE", "false", (time) => bench.api.annotate(child, { time }));
-    await bench.applyObject("kept", answering(labelled({ team: "shop" })));
-    const { message } = await bench.failed(object, "ChildRefused");
-    assert.match(message, /a team is missing/);
-    assert.equal((await bench.api.get(child)).metadata.uid, uid);
   });
 
   it("to its Events, the object is handled, and the log says once a minute why they are missing", async () => {

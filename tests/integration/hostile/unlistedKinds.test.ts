@@ -165,35 +165,5 @@ describe("where a kind of the children cannot be listed", function () {
 
     "because each of its lists is cut, the objects without such children are served, and the others say so":
       scene("cut", (parts) => failingByItself(parts, CUT, "socket hang up")),
-
-    "as no kind can, since the API server is busy: no object is blamed": scene(
-      "busy",
-      async ({ operator, proxy, apply, ready, leads }) => {
-        const before = await operator.start();
-        const object = await ready(await apply("busy", answering(holder("held"))));
-        await before.stop();
-        let isOwnListed = true;
-        const own = operator.operator.customResource.plural;
-        proxy.before = (request) => {
-          if (isListOf(request, own)) {
-            // The very first list comes through, and no other.
-            if (isOwnListed) {
-              isOwnListed = false;
-              return undefined;
-            }
-            return FAILURE;
-          }
-          return isListOf(request, HOLDER.plural) || isListOf(request, "configmaps") ? FAILURE : undefined;
-        };
-        const engine = await leads();
-        await sleep(20_000);
-        assert.deepEqual(failuresOf(engine, "busy"), []);
-        proxy.before = () => undefined;
-        const succeeds = () =>
-          assert.ok(engine.reportsOf("busy").some(({ result }) => result === "succeeded"));
-        await eventually(succeeds, PATIENT);
-        await ready(object);
-      },
-    ),
   });
 });

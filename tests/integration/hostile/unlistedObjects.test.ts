@@ -112,7 +112,6 @@ describe("where the objects can no longer be listed, they are reconciled as they
       watch: FORBIDDEN,
       mostCalls: 0,
     }),
-    "because their lists and watches are cut": scene("both", { list: "cut", watch: "cut", mostCalls: 0 }),
     "nor watched, as the watch is silent": scene("silent", { watch: "silent", mostCalls: 1 }),
   });
 });
