@@ -25,24 +25,25 @@ describe("when another client empties the engine's memory in the status of an ob
     return { object, before };
   }
 
-  for (const [what, status] of [
-    ["the field is removed", { argosy: null }],
-    ["every part of the memory is removed", { argosy: { kinds: null, created: null, schedules: null } }],
-    ["the whole status is removed", null],
-  ] as const) {
-    it(`and ${what}: the engine writes back what it knew, and creates no child again`, async () => {
-      const { object, before } = await remembered(what.replaceAll(" ", "-"));
-      const child = inNamespace(once, bench.namespace);
-      await bench.api.delete(child, "Foreground");
-      await eventually(() => bench.api.assertGone(child));
-      // The run that the deletion leads to would write the memory that it began with.
-      await bench.reconcileAgain(object);
+  it("in part or as a whole: the engine writes back what it knew, and creates no child again", async () => {
+    const { object, before } = await remembered("emptied");
+    const child = inNamespace(once, bench.namespace);
+    await bench.api.delete(child, "Foreground");
+    await eventually(() => bench.api.assertGone(child));
+    // The run that the deletion leads to would write the memory that it began with.
+    await bench.reconcileAgain(object);
+    for (const status of [
+      { argosy: null },
+      { argosy: { kinds: null, created: null, schedules: null } },
+      // The whole status.
+      null,
+    ]) {
       await bench.api.patchPart(object, "status", { status });
       await eventually(async () => assert.deepEqual(await memory(object), before));
       await bench.reconcileAgain(object);
-      await always(() => bench.api.assertGone(child), { forMs: 1_500 });
-    });
-  }
+    }
+    await always(() => bench.api.assertGone(child), { forMs: 1_500 });
+  });
 
   it("and the handler fails: the memory comes back all the same", async () => {
     const { object, before } = await remembered("fails");

@@ -17,18 +17,6 @@ describe("when a child elsewhere loses", function () {
   this.timeout(60_000);
   const bench = useOperator({ name: "stripped-far", finalize: true });
 
-  for (const [index, [what, metadata]] of LOSSES.entries()) {
-    it(`${what} while its owner is finalized, it goes with the owner`, async () => {
-      const { object, far } = await withFar(`finalized-${index}`);
-      await bench.api.delete(object);
-      await eventually(() => assert.ok(bench.operator.calls(object.metadata.name).some(isFinalize)));
-      await bench.api.patch(far, { metadata });
-      await release(object);
-      await eventually(() => bench.api.assertGone(object));
-      await eventually(() => bench.api.assertGone(far));
-    });
-  }
-
   it("a mark, the children of other objects and of an earlier object of that name stay as they are", async () => {
     const loss = { metadata: { labels: { "argosy.dev/owner-uid": null } } };
     const left = await withFar("namesake");
@@ -82,8 +70,6 @@ describe("when a child elsewhere loses", function () {
       await eventually(() => bench.api.assertGone(far));
     }
   });
-
-  const isFinalize = ({ event }: { event: string }) => event === "finalize";
 
   async function withFar(name: string, child = "far"): Promise<{ object: KubernetesObject; far: Manifest }> {
     const far = inNamespace(configMap(child), await bench.api.newNamespace("far"));

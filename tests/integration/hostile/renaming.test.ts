@@ -45,36 +45,6 @@ describe("an operator that was renamed", function () {
     }
   });
 
-  it("and names its former name takes over finalizers, fields and children", async () => {
-    const operator = await bench.install({ ...AFTER, formerNames: [BEFORE.name] });
-    // A field and a child that the handler does not answer any more.
-    operator.plan("object", answering(near({ kept: "1" }), far()));
-    await operator.start();
-    await eventually(async () => {
-      assert.deepEqual((await api.get(inNamespace(near(), here)))["data"], { kept: "1" });
-      await api.assertGone(inNamespace(configMap("dropped"), here));
-      for (const each of [await object(), ...(await children())]) {
-        assert.deepEqual(
-          managersOf(each).filter((manager) => manager.startsWith(former.fieldManager)),
-          [],
-          `${each.kind} ${each.metadata.name}`,
-        );
-      }
-      const { finalizers = [] } = (await object()).metadata;
-      assert.ok(!finalizers.includes(former.finalizer) && !finalizers.includes(former.elsewhereFinalizer));
-      assert.ok(finalizers.includes(operator.finalizer));
-      assert.equal(conditionOf(await object(), "Ready").status, "True");
-    });
-    for (const { metadata } of await children()) {
-      for (const [label, value] of Object.entries(operator.childLabels)) {
-        assert.equal(metadata.labels?.[label], value);
-      }
-    }
-    await api.delete(await object());
-    await eventually(() => api.assertGone(former.object("object", {}, here)));
-    await api.assertGone(inNamespace(far(), elsewhere));
-  });
-
   it("and names its former name lets an object go whose deletion began in between", async () => {
     await api.delete(await object());
     const operator = await bench.install({ ...AFTER, formerNames: [BEFORE.name] });
@@ -178,10 +148,6 @@ describe("an operator that was renamed", function () {
 
   function object(): Promise<KubernetesObject> {
     return api.get(former.object("object", {}, here));
-  }
-
-  function children(): Promise<KubernetesObject[]> {
-    return Promise.all([inNamespace(near(), here), far()].map((child) => api.get(child)));
   }
 });
 
