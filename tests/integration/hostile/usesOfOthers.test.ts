@@ -6,44 +6,6 @@ import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 import { useOperators } from "../support/useOperators";
 
-const NAMED = { apiVersion: "v1", kind: "ConfigMap", name: "metadata.name" };
-
-/** Answers a child that grows by one each time, which the object uses. */
-const GROWS = `
-const { createInterface } = require("node:readline");
-const fs = require("node:fs");
-createInterface({ input: process.stdin }).on("line", (line) => {
-  const { id, event, object, used } = JSON.parse(line);
-  fs.appendFileSync("calls.jsonl", line + "\\n");
-  const count = String(Number(used.own?.data?.count ?? 0) + 1);
-  const child = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: object.metadata.name }, data: { count } };
-  process.stdout.write(JSON.stringify({ id, children: [child] }) + "\\n");
-});
-`;
-
-describe("an object that uses what it changes itself", function () {
-  this.timeout(90_000);
-  const bench = useOperator({ name: "use-cycle", handler: GROWS, uses: { own: NAMED } });
-
-  it("comes to rest, and says so", async () => {
-    const object = await bench.applyObject("loop");
-    await eventually(
-      async () => {
-        const told = (await bench.eventsOf(object)).find(({ reason }) => reason === "UseCycle");
-        assert.match(
-          told?.note ?? "",
-          /^this object uses ConfigMap .*\/loop, and each change of this object makes an operator change/,
-        );
-      },
-      { timeoutMs: 150_000 },
-    );
-    const calls = () => bench.operator.calls("loop").length;
-    const before = calls();
-    await new Promise((resolve) => setTimeout(resolve, 6_000));
-    assert.ok(calls() - before <= 4, `${calls() - before} more`);
-  });
-});
-
 describe("one object that many use", function () {
   this.timeout(180_000);
   const bench = useOperator({
@@ -52,7 +14,7 @@ describe("one object that many use", function () {
   });
 
   it("is read once for all of them when it changes, and wakes each", async () => {
-    const names = Array.from({ length: 150 }, (_, index) => `user-${index}`);
+    const names = Array.from({ length: 40 }, (_, index) => `user-${index}`);
     const settings = (value: string) => inNamespace(configMap("settings", { value }), bench.namespace);
     await bench.api.apply(settings("one"));
     for (const name of names)
@@ -67,7 +29,7 @@ describe("one object that many use", function () {
             names.find((name) => value(name) !== expected),
             undefined,
           ),
-        { timeoutMs: 240_000, pollMs: 500 },
+        { timeoutMs: 240_000, pollMs: 200 },
       );
     await all("one");
     await bench.idle();

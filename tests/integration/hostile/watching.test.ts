@@ -4,7 +4,7 @@ import { conditionsIn, type JsonObject } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
 import { always, eventually, whileRepeating } from "../../support/eventually";
 import { announceArgo } from "../support/argo";
-import { configMap, namespace } from "../support/manifests";
+import { configMap } from "../support/manifests";
 import { saying, useWatching } from "../support/useWatching";
 
 const HANDLER_MS = 3_000;
@@ -45,41 +45,6 @@ describe("an operator that watches a kind that others own, where", function () {
     });
     const asked = operator.calls("busy").length;
     await always(() => assert.equal(operator.calls("busy").length, asked), { forMs: 5_000 });
-  });
-
-  it("the namespace of an object is deleted: nothing holds it up, and nothing is remembered", async () => {
-    const operator = await bench.install();
-    const far = { ...configMap("far"), metadata: { name: "far", namespace: "default" } };
-    operator.plan("goes", saying([configMap("near"), far], { seen: 1 }));
-    const running = await bench.leading(operator);
-    const object = await bench.watched(operator, "goes");
-    await bench.settled(operator, object);
-    await bench.api.get(far);
-    await bench.api.delete(namespace(bench.namespace));
-    await eventually(() => bench.api.assertGone(namespace(bench.namespace)), { timeoutMs: 150_000 });
-    await eventually(() => bench.api.assertGone(far));
-    await eventually(() => bench.api.assertGone(operator.memoryOf(object)));
-    assert.deepEqual(
-      running.reportsOf("goes").flatMap(({ failure }) => failure?.message ?? []),
-      [],
-    );
-  });
-
-  it("the handler returns the watched object itself, and a user offers the object for adoption: it is refused, and the object stays", async () => {
-    const labels = { "example.com/by": "itself" };
-    const operator = await bench.install({ watch: { apiVersion: "v1", kind: "ConfigMap", labels } });
-    operator.plan("itself", saying([configMap("itself", { a: "2" })]));
-    await bench.leading(operator);
-    const metadata = { labels, annotations: { "argosy.dev/adopt": "true" } };
-    const object = await bench.api.apply(bench.here(configMap("itself", { a: "1" }, metadata)));
-    await eventually(async () => {
-      const { status, reason, message } =
-        conditionsIn((await bench.memory(operator, object))["status"])[0] ?? {};
-      assert.deepEqual([status, reason], ["False", "InvalidAnswer"], message);
-      assert.match(String(message), /is the watched object itself/);
-    });
-    assert.deepEqual((await bench.api.get(object))["data"], { a: "1" });
-    assert.equal((await bench.api.get(object)).metadata.uid, object.metadata.uid);
   });
 
   it("two operators watch the same objects: each has its own children and memory, even when one lets go", async () => {
