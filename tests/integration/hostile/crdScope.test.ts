@@ -29,39 +29,6 @@ describe("when a CRD of children is created again with another scope", function 
   });
 });
 
-describe("when a CRD of used objects is created again with another scope", function () {
-  this.timeout(90_000);
-  const usedCrd = (scope: "Namespaced" | "Cluster") =>
-    customResourceDefinitionOf({ name: "scoped-used", scope });
-  const bench = useOperator({
-    name: "scoped-user",
-    resyncSeconds: 10,
-    uses: {
-      gadget: { apiVersion: `${GROUP}/v1`, kind: "ScopedUsed", plural: "scopeduseds", name: "'gadget'" },
-    },
-  });
-  announceKind(usedCrd("Namespaced"));
-
-  it("the handler gets the object of the new kind, at the latest with the next resync", async () => {
-    const gadget = (metadata: object, size: number): Manifest => ({
-      apiVersion: `${GROUP}/v1`,
-      kind: "ScopedUsed",
-      metadata: { name: "gadget", ...metadata },
-      spec: { size },
-    });
-    const size = () => (bench.operator.calls("object").at(-1)?.used["gadget"] as Gadget)?.spec.size;
-    await bench.api.apply(gadget({ namespace: bench.namespace }, 1));
-    await bench.applied("object", answering());
-    await eventually(() => assert.equal(size(), 1));
-    await bench.api.delete(usedCrd("Namespaced"));
-    await eventually(() => bench.api.assertGone(usedCrd("Namespaced")), { timeoutMs: 60_000 });
-    await eventually(() => assert.equal(size(), undefined));
-    await bench.api.apply(usedCrd("Cluster"));
-    await eventually(() => bench.api.apply(gadget({}, 2)));
-    await eventually(() => assert.equal(size(), 2), { timeoutMs: 30_000 });
-  });
-});
-
 describe("when an operator's own CRD is created again with another scope", function () {
   this.timeout(120_000);
   const bench = useOperator({ name: "scoped-own" });
@@ -84,5 +51,3 @@ describe("when an operator's own CRD is created again with another scope", funct
     await bench.api.assertGone(child);
   });
 });
-
-type Gadget = { spec: { size: number } } | null | undefined;

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { conditionsIn } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { conditionOf, statusOf, useOperator } from "../support/useOperator";
-import { saying, useWatching } from "../support/useWatching";
 
 /** As a handler writes it in JSON: no surrogate has its other half. */
 const HALF = "\\ud800";
@@ -28,25 +26,6 @@ describe("where a handler answers half of a character", function () {
     await bench.reconcileAgain(object);
     assert.ok(!bench.engine.reportsOf("texts").at(-1)?.statusChanged, "it is written again");
   });
-
-  it("in an error, the condition and the Event are written, and show where", async () => {
-    const raw = `{"id":"$ID","error":{"message":"${HALF}","permanent":true}}`;
-    const object = await bench.applyObject("error", { raw });
-    assert.equal((await bench.failed(object, "HandlerError")).message, "\ufffd");
-    await eventually(async () =>
-      assert.deepEqual(
-        (await bench.eventsOf(object)).map(({ reason, note }) => [reason, note]),
-        [["HandlerError", "\ufffd"]],
-      ),
-    );
-  });
-
-  it("in a status, the answer is refused in words, and nothing of that answer is applied", async () => {
-    const raw = line([configMap("unwanted")], `"status":{"a":["b${HALF}"]}`);
-    const object = await bench.applyObject("status", { raw });
-    assert.match((await bench.failed(object, "InvalidAnswer")).message, /"status\.a\[0\]" has half of a/);
-    await bench.api.assertGone(inNamespace(configMap("unwanted"), bench.namespace));
-  });
 });
 
 describe("where a handler answers a NUL", function () {
@@ -67,27 +46,5 @@ describe("where a handler answers a NUL", function () {
     await bench.applyObject("nul", { raw: line([configMap("kept", { [text]: "" })], '"status":{}') });
     const { message } = await bench.failed(object, "ChildRefused");
     assert.match(message, /ConfigMap .*\/kept: .*a valid config key must consist of/);
-  });
-});
-
-describe("where a handler of objects that others own answers half of a character as its state", function () {
-  this.timeout(60_000);
-  const bench = useWatching();
-
-  it("the answer is refused in words, and nothing of that answer is applied", async () => {
-    const operator = await bench.install();
-    operator.plan("half", { raw: line([configMap("of-half")], `"state":{"a":"b${HALF}"}`) });
-    const running = await bench.leading(operator);
-    const object = await bench.watched(operator, "half");
-    const conditions = async () => conditionsIn((await bench.memory(operator, object))["status"]);
-    await eventually(async () => {
-      const [ready] = await conditions();
-      assert.match(String(ready?.message), /"state\.a" has half of a character/);
-    });
-    await bench.api.assertGone(bench.configMap("of-half"));
-    operator.plan("half", saying([configMap("of-half")], { a: "b" }));
-    running.controller.hint(object.metadata);
-    const kept = await bench.settled(operator, object);
-    assert.deepEqual(kept.memory["state"], { a: "b" });
   });
 });
