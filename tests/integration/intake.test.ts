@@ -8,7 +8,7 @@ import { outsideEventsOf, outsideOptions } from "../../components/manifests/outs
 import { specSchemaOf } from "../../definition/customResourceDefinition";
 import type { HttpListener } from "../../runtime/base/http/listen";
 import { EVENT_LABEL } from "../../runtime/base/names";
-import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
+import type { JsonObject } from "../../runtime/base/objects";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Operator } from "../../runtime/operator/definition";
 import { intakeManagerOf } from "../../runtime/operator/eventMarks";
@@ -30,7 +30,6 @@ import type { Api } from "./support/api";
 import { ApiProxy } from "./support/apiProxy";
 import { sharedCluster, type TestCluster } from "./support/cluster";
 import { configMap } from "./support/manifests";
-import { answering, useOperator } from "./support/useOperator";
 
 const CRD = widgetCrd(
   {
@@ -326,8 +325,8 @@ describe("the intake", function () {
       assert.equal(await mayDo(api, `${home}/${name}`, parseCall(`get secrets x in ${home}`)), false, name);
   });
 
-  it("loses none of a thousand events, some twice, some again, some poisonous, under faults of all that is around it", async () => {
-    const COUNT = 1_000;
+  it("loses none of hundreds of events, some twice, some again, some poisonous, under faults of all that is around it", async () => {
+    const COUNT = 400;
     const faults: number[] = [];
     proxy.before = ({ method }) => {
       if (method !== "POST" || randomInt(10) > 0) return undefined;
@@ -397,41 +396,5 @@ describe("the intake", function () {
     const poison = queue.filter(isPoison).map((index) => `"chaos-${index}"`);
     assert.deepEqual(notes.map((note) => /"chaos-\d+"/.exec(note)?.[0]).sort(), poison.sort());
     assert.ok(sent > COUNT && unanswered > 0 && faults.length > 0, "no fault has come about");
-  });
-});
-
-describe("an engine whose events' objects last for a while", function () {
-  this.timeout(120_000);
-  const event = {
-    webhook: { endpoint: "/a", method: "POST" as const, port: "12000", authSecret: { name: "a", key: "b" } },
-    id: ["body.id"],
-    create: { kind: "EventTtl", namespace: "shop", spec: {} },
-    ttlSecondsAfterReady: 86_400,
-  };
-  const bench = useOperator({ name: "event-ttl", resyncSeconds: 10, on: { deploy: event } });
-  // No operator.yaml may say less than a day.
-  before(() => void Object.assign(bench.operator.operator, { eventTtls: { deploy: 5 } }));
-
-  it("deletes what the intake made when it has been ready for so long, and no copy of it", async () => {
-    const { operator: identity } = bench.operator;
-    const client = new KubernetesClient((await sharedCluster()).connection);
-    const labelled = (name: string): KubernetesObject => {
-      const object = bench.operator.object(name, answering(configMap(name)), bench.namespace);
-      return {
-        ...object,
-        metadata: { ...object.metadata, labels: { [EVENT_LABEL]: "deploy" } },
-      } as KubernetesObject;
-    };
-    const made = labelled("deploy-0123456789abcdef0123");
-    const copy = labelled("deploy-0123456789abcdef0124");
-    const { group, version, kind, plural, namespaced } = identity.customResource;
-    const resource = { apiVersion: `${group}/${version}`, kind, plural, namespaced };
-    await client.create(resource, made, { fieldManager: intakeManagerOf(identity) });
-    await client.create(resource, copy);
-    client.close();
-    await bench.ready(made);
-    await bench.ready(copy);
-    await eventually(() => bench.api.assertGone(made), { timeoutMs: 150_000 });
-    assert.equal((await bench.api.get(copy)).metadata.deletionTimestamp, undefined);
   });
 });

@@ -141,17 +141,6 @@ describe("a runner that dispatches", function () {
     await api.patch(foreign, { metadata: { finalizers: null } });
   });
 
-  it("asks a handler again that has not finished to finalize", async () => {
-    await ready("demo");
-    operator.plan("demo", { finalize: { answer: { finalized: false, requeueAfterSeconds: 3 } } });
-    await api.delete(object("demo"));
-    await eventually(() =>
-      assert.ok(operator.calls("demo").filter(({ event }) => event === "finalize").length >= 3),
-    );
-    operator.unplan("demo");
-    await eventually(() => api.assertGone(object("demo")));
-  });
-
   it("deletes the children of a deleted object that had the name before, and no others", async () => {
     const elsewhere = await api.newNamespace("dispatched-namesakes");
     const far = (name: string, data = {}) =>
@@ -171,12 +160,6 @@ describe("a runner that dispatches", function () {
     for (const name of ["neighbour-kept", "neighbour-left"]) await api.get(far(name));
   });
 
-  it("begins one when the handler wants to be asked again", async () => {
-    await api.apply(object("due", { answer: { children: [], requeueAfterSeconds: 4 } }));
-    await eventually(() => assert.ok(operator.calls("due").length >= 3));
-    await ready("due", answering());
-  });
-
   it("tries a failed object again after a growing pause, and keeps only the newest Workflows that failed", async () => {
     await api.apply(object("failed", { exitCode: 3, log: "no plan" }));
     await eventually(() => assert.ok(operator.calls("failed").length >= 5));
@@ -189,16 +172,6 @@ describe("a runner that dispatches", function () {
       ({ status }) => (status as { phase?: string } | undefined)?.phase === "Failed",
     );
     assert.ok(failed.length <= 4, `${failed.length} are left`);
-  });
-
-  it("does not try an object again that fails for good until it changes", async () => {
-    await api.apply(object("stalled", { answer: { error: { message: "no such plan", permanent: true } } }));
-    await eventually(async () =>
-      assert.equal((await bench.readyOf(object("stalled"))).reason, "HandlerError"),
-    );
-    await hasRuns("stalled", 1);
-    await always(async () => assert.equal(await runsOf("stalled"), 1), { forMs: 4_000 });
-    await ready("stalled", answering());
   });
 
   it("begins one for each object when the template has another program, and leaves begun runs alone", async () => {

@@ -136,18 +136,6 @@ describe("a run that a runner has begun", function () {
     }
   });
 
-  it("is reported if it ends without a word, with what Argo says of it, and has a successor", async () => {
-    argo.silent.add("silent");
-    await api.apply(object("silent", answering()));
-    await eventually(async () => {
-      const { reason, message } = await bench.readyOf(object("silent"));
-      assert.equal(reason, "RunFailed");
-      assert.match(message, /pod deleted/);
-    });
-    argo.silent.delete("silent");
-    await isReady("silent");
-  });
-
   it("outlives the runner, and the next one begins no second run for its object", async () => {
     const workflow = await atWork("outlives");
     await runner.stop();
@@ -193,17 +181,6 @@ describe("a run that a runner has begun", function () {
     argo.unseen.delete("copied");
     await ready("copied", answering(configMap("of-copied")));
     for (const name of ["copied-one", "copied-two", "copied-three"]) await api.get(bench.workflow(name));
-  });
-
-  it("has a place, of which there are as many as concurrency says", async () => {
-    const names = ["first", "second", "third", "fourth"];
-    for (const name of names) await api.apply(object(name, { holds: true, ...answering() }));
-    const begun = () => names.filter((name) => operator.calls(name).length > 0);
-    await eventually(() => assert.equal(begun().length, 2));
-    const live = async () => (await Promise.all(names.map(runsOf))).flat().length;
-    await always(async () => assert.equal(await live(), 2), { forMs: 3_000 });
-    for (const name of names) operator.release(name);
-    for (const name of names) await isReady(name);
   });
 
   it("finds the memory that a client took from the status, and creates no child again", async () => {

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/base/objects";
-import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { Reference } from "../../tools/objects";
 import { aSecond, eventually } from "../support/eventually";
 import type { Api } from "./support/api";
-import { ApiProxy } from "./support/apiProxy";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { type RunBench, useRuns } from "./support/runs";
 import type { ObjectPlan, TestOperator } from "./support/testOperator";
@@ -246,14 +243,6 @@ describe("the engine in a pod of its own", () => {
     await api.assertGone(far);
   });
 
-  it("stays until the children are ready, and then says so", async () => {
-    const manifest = object("demo", answering(deployment("web")));
-    await api.apply(manifest);
-    const { exitCode } = await bench.submitted({ namespace, name: "demo" });
-    assert.equal(exitCode, 0);
-    assert.equal((await bench.readyOf(manifest)).status, "True");
-  });
-
   it("ends all the same where its patience is over, and leaves the rest to another run", async () => {
     const manifest = object("demo", { answer: { children: [], requeueAfterSeconds: 3_600 } });
     await api.apply(manifest);
@@ -263,18 +252,6 @@ describe("the engine in a pod of its own", () => {
     await api.apply(object("late", answering(deployment("web"))));
     const { message: late } = await bench.submitted({ namespace, name: "late" }, { patienceMs: 0 });
     assert.match(late, /not every child is ready yet: another run follows when they are/);
-  });
-
-  it("asks again where the handler wishes it soon", async () => {
-    const manifest = object("demo", { answer: { children: [], requeueAfterSeconds: 0.2 } });
-    await api.apply(manifest);
-    const enough = new AbortController();
-    const onReport = (report: ReconcileReport) => {
-      bench.reports.push(report);
-      if (bench.reports.length === 2) enough.abort();
-    };
-    await bench.submitted({ namespace, name: "demo" }, { onReport, signal: enough.signal });
-    assert.ok(bench.reports.length >= 2, `asked ${bench.reports.length} times`);
   });
 
   it("fails with a last word where the handler fails, and the object bench.reports it", async () => {
@@ -287,53 +264,6 @@ describe("the engine in a pod of its own", () => {
     const ready = await bench.readyOf(manifest);
     assert.equal(ready.reason, "HandlerCrashed");
     assert.ok(ready.message.endsWith(`(run ${workflow})`), ready.message);
-  });
-
-  it("tells a child that the API server cannot write for long while it answers other requests", async () => {
-    const manifest = object("demo", answering(configMap("settings")));
-    await api.apply(manifest);
-    const proxy = await ApiProxy.start(operator.cluster.connection);
-    const client = new KubernetesClient(proxy.through(operator.connection));
-    proxy.before = ({ method, path }) =>
-      method === "PATCH" && path.includes("/configmaps/")
-        ? { code: 503, body: "service unavailable\n" }
-        : undefined;
-    try {
-      // The run tries again until its patience is over. It tells the failure after twenty seconds.
-      const options = { client, patienceMs: 45_000 };
-      const { exitCode, message } = await bench.submitted({ namespace, name: "demo" }, options);
-      assert.equal(exitCode, 1);
-      assert.match(
-        message,
-        /^ChildRefused: since \S+ the API server has failed to write ConfigMap .*settings, although it answers/,
-      );
-      assert.equal((await bench.readyOf(manifest)).reason, "ChildRefused");
-    } finally {
-      client.close();
-      await proxy.stop();
-    }
-  });
-
-  it("says that it was not granted a right in a listed namespace, as a resident runner does", async () => {
-    const manifest = object("demo", answering(configMap("settings")));
-    await api.apply(manifest);
-    const proxy = await ApiProxy.start(operator.cluster.connection);
-    const client = new KubernetesClient(proxy.through(operator.connection));
-    const message = 'configmaps "settings" is forbidden: User "runner" cannot patch resource "configmaps"';
-    const refusal = { kind: "Status", code: 403, reason: "Forbidden", message };
-    proxy.before = ({ method, path }) =>
-      method === "PATCH" && path.includes("/configmaps/")
-        ? { code: 403, body: JSON.stringify(refusal) }
-        : undefined;
-    try {
-      const limited = { ...operator.operator, namespaces: [namespace] };
-      const run = await bench.submitted({ namespace, name: "demo" }, { client, operator: limited });
-      assert.equal(run.exitCode, 1);
-      assert.equal((await bench.readyOf(manifest)).reason, "NamespaceNotGranted");
-    } finally {
-      client.close();
-      await proxy.stop();
-    }
   });
 
   it("does nothing for an object that is gone, is another one, or is paused", async () => {
@@ -376,19 +306,5 @@ describe("the engine in a pod of its own", () => {
     assert.deepStrictEqual(JSON.parse(answer ?? ""), { children: [configMap("never")] });
     await api.assertGone(bench.inTest(configMap("never")));
     await api.assertGone(example);
-  });
-
-  it("gives only the beginning of an answer that is too long for a Workflow", async () => {
-    const example = object("example", answering(configMap("large", { text: "x".repeat(1_000_000) })));
-    const { exitCode, message, answer = "" } = await bench.submitted({ object: JSON.stringify(example) });
-    assert.equal(exitCode, 0);
-    assert.ok(answer.length <= 512 * 1024, `${answer.length} characters`);
-    assert.match(message, /and the first \d+ are shown here/);
-  });
-
-  it("fails where its Workflow makes no sense, and says why", async () => {
-    const { exitCode, message } = await bench.submitted({ object: "{" });
-    assert.deepStrictEqual([exitCode, message.slice(0, 30)], [1, 'parameter "object" is not JSON']);
-    assert.equal((await bench.submitted({})).exitCode, 1);
   });
 });
