@@ -10,7 +10,7 @@ import { ApiProxy, type ProxiedRequest } from "./support/apiProxy";
 import { allowRunner, announceArgo, INSTANCE_ID, KEPT } from "./support/argo";
 import { announceKind, sharedCluster } from "./support/cluster";
 import { customResourceDefinitionOf, TestOperator } from "./support/testOperator";
-import { conditionOf } from "./support/useOperator";
+import { becomesReady, conditionOf } from "./support/useOperator";
 
 /** As examples/memcached: a Deployment, a Service, and a status that follows the Deployment's. */
 const HANDLER = `
@@ -164,13 +164,7 @@ describe("API calls of the engine, runs recorded as Workflows,", function () {
     });
   }
 
-  async function ready(name: string): Promise<void> {
-    await eventually(async () => {
-      const object = await operator.cluster.api.get(operator.object(name, {}, namespace));
-      const { status, observedGeneration } = conditionOf(object, "Ready");
-      assert.deepEqual([status, observedGeneration], ["True", object.metadata.generation]);
-    });
-  }
+  const ready = (name: string) => becomesReady(operator.cluster.api, operator.object(name, {}, namespace));
 
   /** Waits until nothing has been written for a while. */
   async function quiet(): Promise<void> {

@@ -4,7 +4,7 @@ import { ApiProxy, type ProxiedRequest } from "./support/apiProxy";
 import { announceKind, sharedCluster } from "./support/cluster";
 import { configMap } from "./support/manifests";
 import { customResourceDefinitionOf, type TestController, TestOperator } from "./support/testOperator";
-import { conditionOf } from "./support/useOperator";
+import { becomesReady } from "./support/useOperator";
 
 const OPTIONS = { name: "ask-once", ask: "changed" as const, resyncSeconds: 10 };
 const NAMES = Array.from({ length: 10 }, (_, index) => `shop-${index}`);
@@ -57,13 +57,7 @@ describe("an operator whose handler promises to be pure", function () {
   const lookedAt = ({ reports }: TestController) =>
     NAMES.every((name) => reports.some((report) => report.name === name));
 
-  async function ready(name: string): Promise<void> {
-    await eventually(async () => {
-      const object = await operator.cluster.api.get(operator.object(name, {}, namespace));
-      const { status, observedGeneration } = conditionOf(object, "Ready");
-      assert.deepEqual([status, observedGeneration], ["True", object.metadata.generation]);
-    });
-  }
+  const ready = (name: string) => becomesReady(operator.cluster.api, operator.object(name, {}, namespace));
   async function mark(): Promise<string | undefined> {
     return (await operator.cluster.api.get(operator.lease)).metadata.annotations?.[MARK];
   }

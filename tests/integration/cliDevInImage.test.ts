@@ -1,18 +1,12 @@
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
-import type { Manifest } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
-import { temporaryFolder } from "../support/temporaryFolder";
-import { CommandProcess, processesNaming } from "./cliProcess";
-import { Api } from "./support/api";
-import { announceKind } from "./support/cluster";
-import { customResourceDefinition, deployment, inNamespace, OPEN_SCHEMA } from "./support/manifests";
-import { askForCluster } from "./support/sharedCluster";
-import { conditionOf, statusOf } from "./support/useOperator";
+import { processesNaming } from "./cliProcess";
+import { deployment, inNamespace } from "./support/manifests";
+import { useDev } from "./support/useDev";
+import { statusOf } from "./support/useOperator";
 
-const GROUP = "contained.example.com";
 const STAND_IN = path.join(__dirname, "support", "standInEngine.py");
 
 const READING = `import json
@@ -45,86 +39,46 @@ for line in sys.stdin:
     print(json.dumps({"id": request["id"], "children": [], "status": {"words": sys.argv[1:]}}), flush=True)
 `;
 
-const definitionOf = (kind: string) =>
-  customResourceDefinition(GROUP, kind, { spec: OPEN_SCHEMA, status: OPEN_SCHEMA });
-
 /** The engine is a stand-in, which shows what Argosy asks of one, and how it speaks with what runs in a container. */
 describe("argosy dev: a handler in its image", function () {
   this.timeout(180_000);
-  for (const kind of ["Reading", "Program", "Killed"]) announceKind(definitionOf(kind));
-  let folder: string;
-  let api: Api;
-  let kubeconfig: string;
-  let namespace: string;
-  let dev: CommandProcess | undefined;
+  const bench = useDev("contained.example.com", ["Reading", "Program", "Killed"]);
+  const at = (...names: string[]) => path.join(bench.folder, ...names);
 
-  before(async () => {
-    kubeconfig = await askForCluster();
-    api = new Api(await connectionFromKubeconfig(kubeconfig));
-  });
   beforeEach(async () => {
-    folder = temporaryFolder();
-    namespace = await api.newNamespace("contained");
-    await api.apply(inNamespace(deployment("seen", { replicas: 3 }), namespace));
-    mkdirSync(path.join(folder, "bin"));
-    writeFileSync(path.join(folder, "bin", "docker"), `#!/bin/sh\nexec python3 "${STAND_IN}" "$@"\n`);
-    chmodSync(path.join(folder, "bin", "docker"), 0o755);
-    writeFileSync(path.join(folder, "Pulumi.yaml"), "name: contained\nruntime: nodejs\n");
-    mkdirSync(path.join(folder, "tmp"));
+    await bench.api.apply(inNamespace(deployment("seen", { replicas: 3 }), bench.namespace));
+    for (const name of ["bin", "tmp"]) mkdirSync(at(name));
+    program("docker", `exec python3 "${STAND_IN}" "$@"`);
   });
-  afterEach(() => dev?.kill());
 
-  function write(kind: string, file: string, content: string, definition: object): void {
-    const own = path.join(folder, "handlers", kind.toLowerCase());
-    mkdirSync(path.join(own, "fixtures"), { recursive: true });
-    writeFileSync(
-      path.join(own, "operator.yaml"),
-      JSON.stringify({ crd: "crd.yaml", children: [], ...definition }),
-    );
-    writeFileSync(path.join(own, "crd.yaml"), JSON.stringify(definitionOf(kind)));
-    writeFileSync(path.join(own, file), content);
+  /** Puts a program where the command finds it first. */
+  function program(name: string, script: string): void {
+    writeFileSync(at("bin", name), `#!/bin/sh\n${script}\n`);
+    chmodSync(at("bin", name), 0o755);
   }
 
-  function start(...options: string[]): CommandProcess {
-    const where = ["--kubeconfig", kubeconfig, "--project", folder, ...options];
-    dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", ...where], path.join(folder, "tmp"), {
-      PATH: `${path.join(folder, "bin")}${path.delimiter}${process.env.PATH}`,
-      DOCKER_STAND_IN: path.join(folder, "commands"),
-      PASSWORD: "not to be seen",
-    });
-    return dev;
-  }
+  const start = (...options: string[]) => {
+    const PATH = `${at("bin")}${path.delimiter}${process.env.PATH}`;
+    const env = { PATH, DOCKER_STAND_IN: at("commands"), PASSWORD: "not to be seen" };
+    return bench.start(options, env, at("tmp"));
+  };
 
   const commands = (): string[][] =>
-    readFileSync(path.join(folder, "commands"), "utf8")
+    readFileSync(at("commands"), "utf8")
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as string[]);
 
-  const object = (kind: string): Manifest => ({
-    apiVersion: `${GROUP}/v1`,
-    kind,
-    metadata: { name: "one", namespace },
-    spec: {},
-  });
-
-  async function statusOfReady(kind: string): Promise<Record<string, unknown>> {
-    return eventually(async () => {
-      const found = await api.get(object(kind));
-      assert.equal(conditionOf(found, "Ready").status, "True", dev?.stdout);
-      return statusOf(found);
-    });
-  }
+  const statusOfReady = async (kind: string) => statusOf(await bench.ready(kind));
 
   it("has what a pod has: files, variables and the token of its account, and leaves nothing", async () => {
-    write("Reading", "main.py", READING, {
-      handler: "main.py",
+    bench.write("Reading", "main.py", READING, {
       rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] }],
       secretEnv: { PASSWORD: { secret: "a", key: "b" } },
     });
     const running = start("--in-image");
     await running.printed(/Press Ctrl-C to stop/);
-    await api.apply(object("Reading"));
+    await bench.api.apply(bench.object("Reading"));
     assert.deepEqual(await statusOfReady("Reading"), {
       observedGeneration: 1,
       conditions: (await statusOfReady("Reading")).conditions,
@@ -151,14 +105,14 @@ describe("argosy dev: a handler in its image", function () {
     running.interrupt();
     assert.equal(await running.ended(), 130, running.stderr);
     assert.deepEqual(
-      readdirSync(path.join(folder, "tmp")).filter((name) => name.startsWith("argosy-")),
+      readdirSync(at("tmp")).filter((name) => name.startsWith("argosy-")),
       [],
     );
-    await eventually(async () => assert.deepEqual(await processesNaming(folder), []));
+    await eventually(async () => assert.deepEqual(await processesNaming(bench.folder), []));
   });
 
   it("is used without being asked for if this machine lacks its program, which is said", async () => {
-    write("Program", "main.py", PROGRAM, {
+    bench.write("Program", "main.py", PROGRAM, {
       handler: { image: "shop/program:1", command: ["only-in-image", "main.py", "a b"] },
     });
     const running = start();
@@ -166,7 +120,7 @@ describe("argosy dev: a handler in its image", function () {
       /program: only-in-image is not on this machine\. The handler runs in its image shop\/program:1 with docker\./,
     );
     await running.printed(/Press Ctrl-C to stop/);
-    await api.apply(object("Program"));
+    await bench.api.apply(bench.object("Program"));
     assert.deepEqual((await statusOfReady("Program")).words, ["a b"]);
     const run = commands().find(([first]) => first === "run") ?? [];
     assert.doesNotMatch(run.join(" "), /--network|serviceaccount/);
@@ -174,21 +128,19 @@ describe("argosy dev: a handler in its image", function () {
 
   it("leaves no file where argosy dev is killed, and asks the engine to remove its containers", async () => {
     // A kind of its own: the engine of the test before was killed, and its lease has not ended.
-    write("Killed", "main.py", PROGRAM, {
+    bench.write("Killed", "main.py", PROGRAM, {
       handler: { image: "shop/program:1", command: ["only-in-image", "main.py"] },
     });
     const running = start();
     await running.printed(/Press Ctrl-C to stop/);
-    await api.apply(object("Killed"));
+    await bench.api.apply(bench.object("Killed"));
     await statusOfReady("Killed");
-    const scratch = readdirSync(path.join(folder, "tmp")).find((name) =>
-      name.startsWith("argosy-containers-"),
-    );
+    const scratch = readdirSync(at("tmp")).find((name) => name.startsWith("argosy-containers-"));
     assert.ok(scratch);
     const before = commands().length;
     running.kill();
     await eventually(() => {
-      assert.ok(!existsSync(path.join(folder, "tmp", scratch)));
+      assert.ok(!existsSync(at("tmp", scratch)));
       const label = /^label=argosy\.dev\/dev-session=/;
       assert.ok(
         commands()
@@ -199,13 +151,11 @@ describe("argosy dev: a handler in its image", function () {
   });
 
   it("is refused before anything is started if the engine is not running, and with a debugger", async () => {
-    write("Reading", "main.py", READING, { handler: "main.py" });
-    const docker = path.join(folder, "bin", "docker");
+    bench.write("Reading", "main.py", READING, {});
     const complaint =
       "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
-    writeFileSync(docker, `#!/bin/sh\necho '${complaint}' >&2\nexit 1\n`);
-    writeFileSync(path.join(folder, "bin", "podman"), "#!/bin/sh\nexit 125\n");
-    chmodSync(path.join(folder, "bin", "podman"), 0o755);
+    program("docker", `echo '${complaint}' >&2\nexit 1`);
+    program("podman", "exit 125");
     const refused = start("--in-image");
     assert.equal(await refused.ended(), 1);
     assert.match(

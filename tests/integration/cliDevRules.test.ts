@@ -1,20 +1,15 @@
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
-import type { Manifest } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
 import { InspectorClient } from "../support/inspector";
-import { temporaryFolder } from "../support/temporaryFolder";
-import { CommandProcess, processesNaming } from "./cliProcess";
+import { type CommandProcess, processesNaming } from "./cliProcess";
 import { Api } from "./support/api";
-import { announceKind } from "./support/cluster";
-import { customResourceDefinition, deployment, inNamespace, OPEN_SCHEMA } from "./support/manifests";
-import { askForCluster } from "./support/sharedCluster";
-import { conditionOf, statusOf } from "./support/useOperator";
-
-const GROUP = "rules.example.com";
+import { deployment, inNamespace } from "./support/manifests";
+import { useDev } from "./support/useDev";
+import { statusOf } from "./support/useOperator";
 
 /** The handler that docs/tasks/call-an-api.md shows. It asks for the Deployment "shop". */
 const [, DOCUMENTED = ""] =
@@ -72,73 +67,40 @@ const STOPPED = `export function reconcile({ object }: { object: unknown }) {
 }
 `;
 
-const definitionOf = (kind: string) =>
-  customResourceDefinition(GROUP, kind, { spec: OPEN_SCHEMA, status: OPEN_SCHEMA });
-
 describe("argosy dev: a handler with rules", function () {
   this.timeout(180_000);
-  for (const kind of ["Asking", "Bare", "Documented", "Stopped"]) announceKind(definitionOf(kind));
-  let folder: string;
-  let api: Api;
-  let kubeconfig: string;
-  let namespace: string;
-  let dev: CommandProcess | undefined;
-
-  before(async () => {
-    kubeconfig = await askForCluster();
-    api = new Api(await connectionFromKubeconfig(kubeconfig));
-  });
+  const bench = useDev("rules.example.com", ["Asking", "Bare", "Documented", "Stopped"]);
   beforeEach(async () => {
-    folder = temporaryFolder();
-    namespace = await api.newNamespace("rules");
-    await api.apply(inNamespace(deployment("seen", { replicas: 3 }), namespace));
-    await api.apply(inNamespace(deployment("shop", { replicas: 2 }), namespace));
+    for (const [name, replicas] of [
+      ["seen", 3],
+      ["shop", 2],
+    ] as const)
+      await bench.api.apply(inNamespace(deployment(name, { replicas }), bench.namespace));
   });
-  afterEach(() => dev?.kill());
 
-  function write(kind: string, handler: string, content: string, fields = {}): void {
-    const own = path.join(folder, "handlers", kind.toLowerCase());
-    mkdirSync(own, { recursive: true });
-    const env = { KUBECTL: programPaths(cacheDirectory()).kubectl };
-    const definition = { crd: "crd.yaml", handler, children: [], env, ...fields };
-    writeFileSync(path.join(own, "operator.yaml"), JSON.stringify(definition));
-    writeFileSync(path.join(own, "crd.yaml"), JSON.stringify(definitionOf(kind)));
-    writeFileSync(path.join(own, handler), content);
-  }
+  const write = (kind: string, handler: string, content: string, fields = {}) =>
+    bench.write(kind, handler, content, {
+      env: { KUBECTL: programPaths(cacheDirectory()).kubectl },
+      ...fields,
+    });
 
   const RULES = { rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] }] };
 
   /** The developer may do everything, by a kubeconfig in the home folder and by one that KUBECONFIG names. */
   function start(...options: string[]): CommandProcess {
-    mkdirSync(path.join(folder, "home", ".kube"), { recursive: true });
-    copyFileSync(kubeconfig, path.join(folder, "home", ".kube", "config"));
-    const developer = {
-      HOME: path.join(folder, "home"),
-      KUBECONFIG: kubeconfig,
+    const home = path.join(bench.folder, "home");
+    mkdirSync(path.join(home, ".kube"), { recursive: true });
+    copyFileSync(bench.kubeconfig, path.join(home, ".kube", "config"));
+    return bench.start(options, {
+      HOME: home,
+      KUBECONFIG: bench.kubeconfig,
       ARGOSY_CACHE: cacheDirectory(),
       KUBERNETES_SERVICE_HOST: "developer.example.com",
-      ARGOSY_SERVICE_ACCOUNT: folder,
-    };
-    writeFileSync(path.join(folder, "Pulumi.yaml"), "name: rules\nruntime: nodejs\n");
-    const where = ["--kubeconfig", kubeconfig, "--project", folder, ...options];
-    dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", ...where], folder, developer);
-    return dev;
-  }
-
-  const object = (kind: string, name: string): Manifest => ({
-    apiVersion: `${GROUP}/v1`,
-    kind,
-    metadata: { name, namespace },
-    spec: {},
-  });
-
-  async function statusOfReady(kind: string, name: string): Promise<Record<string, unknown>> {
-    return eventually(async () => {
-      const found = await api.get(object(kind, name));
-      assert.equal(conditionOf(found, "Ready").status, "True", dev?.stdout);
-      return statusOf(found);
+      ARGOSY_SERVICE_ACCOUNT: bench.folder,
     });
   }
+
+  const statusOfReady = async (kind: string) => statusOf(await bench.ready(kind));
 
   it("acts as its own account, with its rules and no others, and one without rules has nothing", async () => {
     write("Asking", "main.py", ASKING, RULES);
@@ -146,8 +108,8 @@ describe("argosy dev: a handler with rules", function () {
     write("Documented", "main.py", DOCUMENTED, RULES);
     const running = start();
     await running.printed(/Press Ctrl-C to stop/);
-    for (const kind of ["Asking", "Bare", "Documented"]) await api.apply(object(kind, "one"));
-    const asking = await statusOfReady("Asking", "one");
+    for (const kind of ["Asking", "Bare", "Documented"]) await bench.api.apply(bench.object(kind));
+    const asking = await statusOfReady("Asking");
     assert.equal(asking.who, "system:serviceaccount:argosy:asking-handler");
     assert.deepEqual([asking.replicas, asking.read, asking.secrets], [3, "3", 403]);
     assert.equal(asking.home, "argosy");
@@ -156,19 +118,23 @@ describe("argosy dev: a handler with rules", function () {
       "KUBERNETES_SERVICE_HOST",
       "KUBERNETES_SERVICE_PORT",
     ]);
-    const bare = await statusOfReady("Bare", "one");
+    const bare = await statusOfReady("Bare");
     assert.deepEqual([bare.who, bare.read, bare.given], ["refused", "refused", []]);
-    assert.equal((await statusOfReady("Documented", "one")).replicas, 2);
+    assert.equal((await statusOfReady("Documented")).replicas, 2);
     running.interrupt();
     assert.equal(await running.ended(), 130, running.stderr);
-    await nothingIsLeft();
+    assert.deepEqual(await processesNaming(bench.folder), []);
+    assert.deepEqual(
+      readdirSync(bench.folder).filter((name) => name.startsWith("argosy-")),
+      [],
+    );
   });
 
   it("has its token in a debugger too, and no longer than argosy dev runs, also where that is killed", async () => {
     write("Stopped", "main.ts", STOPPED, RULES);
-    const running = start("--debug", "stopped/one", "--namespace", namespace);
+    const running = start("--debug", "stopped/one", "--namespace", bench.namespace);
     const port = Number(await running.printed(/(?<=waits for a debugger at 127\.0\.0\.1:)\d+/));
-    await api.apply(object("Stopped", "one"));
+    await bench.api.apply(bench.object("Stopped"));
     const client = await InspectorClient.attach(port, (each) => each.beginWithBreak("main.ts", 3));
     const stop = await client.stopped();
     const account = String(await stop.evaluate("process.env.ARGOSY_SERVICE_ACCOUNT"));
@@ -184,17 +150,9 @@ describe("argosy dev: a handler with rules", function () {
     who.close();
     await stop.resume();
     client.close();
-    await statusOfReady("Stopped", "one");
+    await statusOfReady("Stopped");
     assert.ok(existsSync(account));
     running.kill();
     await eventually(() => assert.ok(!existsSync(account), "the token is gone"));
   });
-
-  async function nothingIsLeft(): Promise<void> {
-    assert.deepEqual(await processesNaming(folder), []);
-    assert.deepEqual(
-      readdirSync(folder).filter((name) => name.startsWith("argosy-")),
-      [],
-    );
-  }
 });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { main } from "../../cli/argosy";
 import { examineCluster } from "../../cli/doctor/cluster";
-import { buildAccess } from "../../components/manifests/operator/rbac";
 import { ARGOSY_VERSION } from "../../components/package";
 import { identityOf } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
@@ -102,36 +101,6 @@ describe("the commands that look at a cluster", function () {
       /✘ inspected-broken .*HandlerCrashed[\s\S]*KeyError/,
     );
     assert.match(await argosy(0, "runs", "inspected", "--failed"), /inspected-broken/);
-  });
-
-  it("explain how long the steps of the last run took", async () => {
-    await bench.applied("timed", answering(configMap("timed")));
-    // The report of a reconcile comes after its status.
-    await bench.idle();
-    const report = bench.engine.reportsOf("timed").find(({ changes }) => changes.length > 0);
-    assert.ok(report);
-    const { installation } = bench.operator.operator;
-    const place = { namespace: bench.operator.runnerNamespace, installation, instanceId: INSTANCE_ID };
-    const run = { name: "inspected-timed", report, finishedAt: new Date() };
-    await bench.api.apply(buildRecordedRun(run, { ...place, keptSeconds: 600 }));
-    const text = await argosy(0, "explain", `${kind()}/timed`);
-    const steps =
-      /^steps of inspected-timed:\n((?: {2}\+[\d.]+ ms {2}[\d.]+ ms {2}.+\n?)+)/m.exec(text)?.[1] ?? "";
-    const names = [...steps.matchAll(/ms {2}(\D.*)$/gm)].map(([, name]) => name);
-    assert.deepEqual(names.slice(-3), ["handler", "created ConfigMap timed", "status"], text);
-  });
-
-  it("explain what holds a deletion, and by whom", async () => {
-    const object = await bench.applied("held", { finalize: { answer: { finalized: false } } });
-    await bench.api.patch(object, { metadata: { finalizers: ["backup.example.com/keep"] } });
-    await bench.api.delete(object);
-    await eventually(async () => {
-      const { summary, holds } = await explained("held");
-      assert.match(summary, /^It is being deleted, and /);
-      assert.ok(holds.some(({ finalizer, by }) => finalizer === "backup.example.com/keep" && by !== ""));
-      assert.match(JSON.stringify(holds), /backup\.example\.com\/keep/);
-    });
-    await bench.api.release(object);
   });
 
   it("pause an object, explain that, and resume it", async () => {
@@ -315,34 +284,6 @@ describe("the commands that look at a cluster", function () {
       );
     } finally {
       await bench.api.delete(runner);
-    }
-  });
-
-  it("examine the cluster: a binding that a user deleted", async () => {
-    const { operator, runnerNamespace: namespace } = bench.operator;
-    const definition = deployedDefinition(operator, namespace);
-    const labels = { ...definition.metadata.labels, "app.kubernetes.io/version": ARGOSY_VERSION };
-    const platform = { namespace, argoWorkflows: true };
-    const access = Object.values(buildAccess(operator, { platform, placement: {} }));
-    const gone = async () =>
-      (await examineCluster(bench.api.client, []))
-        .filter(({ what, seen }) => what === "operator inspected" && !seen.includes("Deployment"))
-        .map(({ seen }) => seen);
-    await bench.api.apply({ ...definition, metadata: { ...definition.metadata, labels } });
-    try {
-      for (const manifest of access) await bench.api.apply(manifest);
-      const template = `has no WorkflowTemplate ${namespace}/inspected, so no run of it can be submitted`;
-      assert.deepEqual(await gone(), [template]);
-      const binding = access.find(({ kind }) => kind === "ClusterRoleBinding");
-      assert.ok(binding);
-      await bench.api.delete(binding);
-      assert.deepEqual(await gone(), [
-        `has no ClusterRoleBinding ${binding.metadata.name}, so its runner lacks rights in the whole cluster`,
-        template,
-      ]);
-    } finally {
-      for (const manifest of access) await bench.api.apply(manifest);
-      await bench.api.apply(definition);
     }
   });
 

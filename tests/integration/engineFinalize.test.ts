@@ -61,6 +61,7 @@ describe("the engine, when an object is deleted", function () {
       ...answering(configMap("near"), role),
       finalize: { exitCode: 3 },
     });
+    await bench.api.annotate(object, { "argosy.dev/skip-finalize": "false" });
     await bench.api.delete(object);
     await bench.failed(object, "HandlerCrashed");
     await bench.api.get(role);

@@ -12,7 +12,7 @@ import {
   type TestController,
   TestOperator,
 } from "./support/testOperator";
-import { answering, conditionOf } from "./support/useOperator";
+import { answering, becomesReady } from "./support/useOperator";
 
 /** What is in the object and its children, and in no span. */
 const CONTENT = "content-of-the-object";
@@ -60,11 +60,7 @@ describe("traces of a resident engine", function () {
       (span) => span.parentSpanId === undefined && attributeOf(span, "argosy.object.name") === name,
     );
   const traceOf = ({ traceId }: ReceivedSpan) => collector.spans.filter((span) => span.traceId === traceId);
-  const ready = (name: string) =>
-    eventually(async () => {
-      const object = await operator.cluster.api.get(operator.object(name, {}, namespace) as never);
-      assert.equal(conditionOf(object, "Ready").status, "True");
-    });
+  const ready = (name: string) => becomesReady(operator.cluster.api, operator.object(name, {}, namespace));
 
   it("tell how the change came, how long it waited, what the handler took and what became of each child", async () => {
     await apply("told", answering(configMap("told", { key: CONTENT })));

@@ -76,15 +76,12 @@ describe("the keeper of the event path", function () {
     });
   }
 
+  const newKeeper = (onNotice: (notice: string) => void = () => {}) =>
+    new Keeper({ client, namespace, eventPath: "argosy", instance: "keeper-0", onNotice });
+
   it("replaces the sensor's pod, and then the event source's, where the bus began after them, and tells", async () => {
     const notices: string[] = [];
-    const keeper = new Keeper({
-      client,
-      namespace,
-      eventPath: "argosy",
-      instance: "keeper-0",
-      onNotice: (notice) => void notices.push(notice),
-    });
+    const keeper = newKeeper((notice) => void notices.push(notice));
     await begin("sensor", "sensor-0");
     await begin("event-source", "source-0");
     await begin("event-bus", "bus-0");
@@ -124,13 +121,7 @@ describe("the keeper of the event path", function () {
   });
 
   it("replaces none of a pair twice within a minute", async () => {
-    const keeper = new Keeper({
-      client,
-      namespace,
-      eventPath: "argosy",
-      instance: "keeper-0",
-      onNotice: () => {},
-    });
+    const keeper = newKeeper();
     aheadMs = 60_000;
     await begin("event-bus", "bus-1");
     await keeper.look();

@@ -16,7 +16,7 @@ import { temporaryFolder } from "../support/temporaryFolder";
 import type { Api } from "./support/api";
 import { announceKind, sharedCluster, type TestCluster } from "./support/cluster";
 import { customResourceDefinition, inNamespace, OPEN_SCHEMA } from "./support/manifests";
-import { conditionOf, statusOf } from "./support/useOperator";
+import { becomesReady, statusOf } from "./support/useOperator";
 
 const EXAMPLES = path.resolve(__dirname, "../../examples");
 const RUNNERS = "examples-runners";
@@ -275,7 +275,7 @@ describe("the numbered examples, on an API server", function () {
       const given = await firstObject(operator, namespace);
       const created = await api.create(play.object?.(given) ?? given);
       const reference = created as Reference & KubernetesObject;
-      const object = operator.watch ? created : await readyAt(api, reference);
+      const object = operator.watch ? created : await becomesReady(api, reference, { timeoutMs: 60_000 });
       await play.check({
         api,
         object,
@@ -289,16 +289,3 @@ describe("the numbered examples, on an API server", function () {
     });
   }
 });
-
-/** Waits until an object is ready at its newest generation. */
-function readyAt(api: Api, reference: Reference): Promise<KubernetesObject> {
-  return eventually(
-    async () => {
-      const now = await api.get(reference);
-      const { status, message, observedGeneration } = conditionOf(now, "Ready");
-      assert.deepEqual([status, observedGeneration], ["True", now.metadata.generation], message);
-      return now;
-    },
-    { timeoutMs: 60_000 },
-  );
-}

@@ -9,7 +9,7 @@ import { configMap, inNamespace } from "./support/manifests";
 import type { PlayedArgo } from "./support/playedArgo";
 import { type PodBench, useDispatching } from "./support/podRun";
 import type { ObjectPlan, TestController, TestOperator } from "./support/testOperator";
-import { answering } from "./support/useOperator";
+import { answering, becomesReady } from "./support/useOperator";
 
 /** What Argo would do with a Workflow, the test does: the real one is tried by the e2e and the chaos run. */
 describe("a runner that dispatches", function () {
@@ -39,13 +39,7 @@ describe("a runner that dispatches", function () {
     await isReady(name);
   }
 
-  async function isReady(name: string): Promise<void> {
-    await eventually(async () => {
-      const { metadata, status } = await api.get(object(name));
-      assert.equal((status as { observedGeneration?: number })?.observedGeneration, metadata.generation);
-      assert.equal((await bench.readyOf(object(name))).status, "True");
-    });
-  }
+  const isReady = (name: string) => becomesReady(api, object(name));
 
   /** Waits until the object has this many runs, and all of them have ended. */
   async function hasRuns(name: string, count: number): Promise<void> {

@@ -8,7 +8,7 @@ import { configMap, inNamespace, job } from "./support/manifests";
 import type { PlayedArgo } from "./support/playedArgo";
 import { type PodBench, useDispatching } from "./support/podRun";
 import type { TestController, TestOperator } from "./support/testOperator";
-import { answering, conditionOf, statusOf } from "./support/useOperator";
+import { answering, becomesReady, conditionOf, statusOf } from "./support/useOperator";
 
 const EVENTS = { apiVersion: "events.k8s.io/v1", kind: "Event" };
 
@@ -47,13 +47,7 @@ describe("a run that a runner has begun", function () {
     await isReady(name);
   }
 
-  async function isReady(name: string): Promise<void> {
-    await eventually(async () => {
-      const found = await api.get(object(name));
-      assert.equal(statusOf(found)["observedGeneration"], found.metadata.generation);
-      assert.equal(conditionOf(found, "Ready").status, "True");
-    });
-  }
+  const isReady = (name: string) => becomesReady(api, object(name));
 
   /** Applies an object whose handler holds it, and waits until its run is at work. @returns its Workflow */
   async function atWork(name: string): Promise<KubernetesObject> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments/arguments";
+import type { ArgoPlatformArgs } from "../../components/arguments/arguments";
 import { installationNameOf } from "../../components/manifests/installation";
 import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { PODS } from "../../runtime/kubernetes/client";
@@ -288,53 +288,43 @@ describe("the program on a real API server", function () {
     );
   });
 
-  it("is refused an operator whose name another stack has on this platform", async () => {
+  it("is refused what another stack has: the name of an operator, a CRD, and an installation", async () => {
     const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
-    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
-    const marker = (program: string) =>
-      cluster.api.patch(
-        { ...role, metadata: { name: installationNameOf("argosy") } },
-        { metadata: { annotations: { "argosy.dev/program": program } } },
-      );
-    const handlers = sample.definitions.map((each) => ({ ...each, installation: "billing" }));
-    const look = () =>
-      run(operatorsProgram({ ...sample, definitions: handlers }, args), { preview: true, cluster: true });
-    await look();
-    await marker("acme/shop/prod");
-    try {
-      await assert.rejects(
-        look(),
-        /already has an operator "gear", of the installation "argosy" and the stack acme\/shop\/prod/,
-      );
-    } finally {
-      await marker("organization/argosy/test");
-    }
-  });
-
-  it("is refused an operator whose CRD another stack has, unless its author takes the CRD over", async () => {
-    const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
-    const definition = {
+    const marker = {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: installationNameOf("argosy") },
+    };
+    const crd = {
       apiVersion: "apiextensions.k8s.io/v1",
       kind: "CustomResourceDefinition",
       metadata: { name: "gears.shop.example.com" },
     };
-    const mark = (program: string) =>
-      cluster.api.patch(definition, { metadata: { annotations: { "argosy.dev/program": program } } });
-    const look = (more: Partial<OperatorsArgs> = {}) =>
-      run(operatorsProgram(sample, { ...args, ...more }), { preview: true, cluster: true });
-    await look();
-    await mark("acme/shop/prod");
-    try {
-      await assert.rejects(
-        look(),
+    const ofBilling = sample.definitions.map((each) => ({ ...each, installation: "billing" }));
+    for (const [marked, definitions, refusal] of [
+      [
+        marker,
+        ofBilling,
+        /already has an operator "gear", of the installation "argosy" and the stack acme\/shop\/prod/,
+      ],
+      [
+        crd,
+        sample.definitions,
         /the operator gear has the CRD gears\.shop\.example\.com, .* exists in the cluster, from the stack acme\/shop\/prod\./,
-      );
-      const crd = ({ metadata }: { metadata: { annotations?: Record<string, string> } }) => {
-        metadata.annotations = { ...metadata.annotations, "pulumi.com/patchForce": "true" };
-      };
-      await look({ transform: { crd } });
-    } finally {
-      await mark("organization/argosy/test");
+      ],
+      [
+        marker,
+        sample.definitions,
+        /Operators "argosy": installation is "argosy".*belongs to the stack acme\/shop\/prod\./,
+      ],
+    ] as const) {
+      const mark = (program: string) =>
+        cluster.api.patch(marked, { metadata: { annotations: { "argosy.dev/program": program } } });
+      const look = () =>
+        run(operatorsProgram({ ...sample, definitions }, args), { preview: true, cluster: true });
+      await look();
+      await mark("acme/shop/prod");
+      await assert.rejects(look(), refusal).finally(() => mark("organization/argosy/test"));
     }
   });
 
@@ -357,20 +347,6 @@ describe("the program on a real API server", function () {
     );
     await cluster.api.create(secret);
     assert.doesNotMatch(await warned(), /archive names/);
-  });
-
-  it("refuses an installation that is another stack's", async () => {
-    const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
-    const look = () => run(operatorsProgram(sample, args), { cluster: true });
-    await look();
-    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
-    const annotations = { "argosy.dev/program": "acme/billing/prod" };
-    const metadata = { name: installationNameOf("argosy") };
-    await cluster.api.patch({ ...role, metadata }, { metadata: { annotations } });
-    await assert.rejects(
-      look(),
-      /Operators "argosy": installation is "argosy".*belongs to the stack acme\/billing\/prod\./,
-    );
   });
 
   it("makes only pods that a namespace with the restricted standard accepts", async () => {

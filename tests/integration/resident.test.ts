@@ -7,7 +7,7 @@ import { configMap, inNamespace } from "./support/manifests";
 import { ResidentOperator } from "./support/residentOperator";
 import type { ResidentPod } from "./support/residentPod";
 import type { ObjectPlan } from "./support/testOperator";
-import { answering, conditionOf } from "./support/useOperator";
+import { answering, becomesReady } from "./support/useOperator";
 
 /** Short, so that a takeover is soon; long enough for a machine that is busy. */
 const LEASE_SECONDS = 12;
@@ -254,13 +254,7 @@ describe("resident runners", function () {
     await ready(name);
   }
 
-  async function ready(name: string): Promise<KubernetesObject> {
-    return eventually(async () => {
-      const now = await operator.cluster.api.get(object(name, {}));
-      const { status, observedGeneration, message } = conditionOf(now, "Ready");
-      assert.equal(observedGeneration, now.metadata.generation, "not observed yet");
-      assert.equal(status, "True", message);
-      return now;
-    }, PATIENT);
+  function ready(name: string): Promise<KubernetesObject> {
+    return becomesReady(operator.cluster.api, object(name, {}), PATIENT);
   }
 });

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
-import { ApiProxy } from "./support/apiProxy";
 import { answering, useOperator } from "./support/useOperator";
-import { useOperators } from "./support/useOperators";
 
 /** A ConfigMap with one value. */
 function settings(
@@ -135,55 +133,6 @@ describe("what an object uses", function () {
     await eventually(() => assert.ok(usedBy("later", "gadget")));
     await bench.api.delete(crd);
     await eventually(() => assert.equal(usedBy("later", "gadget"), null));
-  });
-});
-
-const COUNTED = {
-  name: "uses-counted",
-  uses: { named: { apiVersion: "v1", kind: "ConfigMap", name: "spec.configMap" } },
-};
-
-describe("what an object uses, while nothing changes,", function () {
-  this.timeout(60_000);
-  const bench = useOperators([COUNTED]);
-
-  it("is read once and costs no further requests", async () => {
-    const { api, namespace } = bench;
-    const operator = await bench.install(COUNTED);
-    const proxy = await ApiProxy.start(operator.cluster.connection);
-    try {
-      const engine = await operator.start({ connection: proxy.through(operator.connection) });
-      await eventually(() => assert.ok(engine.controller.isLeading, "does not lead"));
-      await api.apply(settings("still", namespace, "s"));
-      const spec = { ...answering(), configMap: "still" } as never;
-      const object = await api.apply(operator.object("quiet", spec, namespace));
-      const calls = () => operator.calls("quiet");
-      await eventually(() => assert.ok(calls().at(-1)?.used["named"], "it is not shown"));
-      // Other requests come at any time: renewals of the lease, and watches that are resumed.
-      const reads = () =>
-        proxy.requests.filter(
-          ({ method, path }) =>
-            method === "GET" && path.includes("/configmaps") && !path.includes("watch=true"),
-        );
-      const before = reads().map(({ path }) => path);
-      assert.ok(
-        before.some((path) => path.endsWith("/configmaps/still")),
-        before.join(),
-      );
-      for (const time of ["1", "2"]) {
-        const asked = calls().length;
-        await api.annotate(object, { "argosy.dev/reconcile-at": time });
-        await eventually(() => assert.ok(calls().length > asked, "not reconciled again"));
-        assert.equal((calls().at(-1)?.used["named"] as Shown)?.data?.["value"], "s");
-      }
-      assert.deepEqual(
-        reads().map(({ path }) => path),
-        before,
-      );
-      await engine.stop();
-    } finally {
-      await proxy.stop();
-    }
   });
 });
 

@@ -74,24 +74,36 @@ describe("where other controllers work on the same objects", function () {
     });
   });
 
-  it("what another controller posts as controlled by the object is neither a child nor deleted", async () => {
-    const object = await bench.applied("posted", answering(configMap("own")));
-    const foreign = await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
-    await workOn(object);
-    await always(() => assertUntouched(foreign));
-    assert.deepEqual(bench.childrenShown("posted"), ["own"]);
-  });
-
-  it("what another controller applies as controlled by the object is neither a child nor deleted", async () => {
-    const object = await bench.applied("applied", answering(configMap("own")));
-    const labels = bench.operator.childLabels;
-    const foreign = await bench.api.apply(
-      here("theirs", { of: "others" }, { ...controlledBy(object), labels }),
-    );
-    await workOn(object);
-    await always(() => assertUntouched(foreign));
-    assert.deepEqual(bench.childrenShown("applied"), ["own"]);
-  });
+  for (const [what, name, make] of [
+    [
+      "what another controller posts as controlled by the object is neither a child nor deleted",
+      "posted",
+      (object) => bench.api.create(here("theirs", { of: "others" }, controlledBy(object))),
+    ],
+    [
+      "what another controller applies as controlled by the object is neither a child nor deleted",
+      "applied",
+      (object) => {
+        const marked = { ...controlledBy(object), labels: bench.operator.childLabels };
+        return bench.api.apply(here("theirs", { of: "others" }, marked));
+      },
+    ],
+    [
+      "a forged entry of our field manager that owns no mark makes no object a child",
+      "forged",
+      async (object) => {
+        await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
+        return bench.api.apply(here("theirs", { forged: "yes" }), bench.operator.fieldManager);
+      },
+    ],
+  ] as readonly (readonly [string, string, (object: KubernetesObject) => Promise<KubernetesObject>])[])
+    it(what, async () => {
+      const object = await bench.applied(name, answering(configMap("own")));
+      const foreign = await make(object);
+      await workOn(object);
+      await always(() => assertUntouched(foreign));
+      assert.deepEqual(bench.childrenShown(name), ["own"]);
+    });
 
   it("what another controller has created as controlled by the object is not taken over without adoption", async () => {
     const object = await bench.applied("takes", answering(configMap("own")));
@@ -121,16 +133,7 @@ describe("where other controllers work on the same objects", function () {
     assert.equal(metadata.labels?.["theirs"], undefined);
   });
 
-  it("a forged entry of our field manager that owns no mark makes no object a child", async () => {
-    const object = await bench.applied("forged", answering(configMap("own")));
-    await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
-    const foreign = await bench.api.apply(here("theirs", { forged: "yes" }), bench.operator.fieldManager);
-    await workOn(object);
-    await always(() => assertUntouched(foreign));
-    assert.deepEqual(bench.childrenShown("forged"), ["own"]);
-  });
-
-  it("nor elsewhere, when the object is deleted too", async () => {
+  it("nor does one elsewhere, when the object is deleted too", async () => {
     const elsewhere = await bench.api.newNamespace("elsewhere");
     const far = (name: string, data = {}, metadata: Metadata = {}) =>
       inNamespace(configMap(name, data, metadata), elsewhere);

@@ -3,7 +3,7 @@ import { eventually } from "../../support/eventually";
 import { sharedCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
 import { TestOperator } from "../support/testOperator";
-import { answering, conditionOf, useOperator } from "../support/useOperator";
+import { answering, becomesReady, useOperator } from "../support/useOperator";
 
 describe("where an object is deleted by force and created again under its name", function () {
   this.timeout(60_000);
@@ -21,13 +21,7 @@ describe("where an object is deleted by force and created again under its name",
     const far = (name: string, data = {}) => inNamespace(configMap(name, data), elsewhere);
     const object = (name: string, ...children: object[]) =>
       operator.object(name, answering(...children), home);
-    const ready = (name: string) =>
-      eventually(async () => {
-        const now = await api.get(object(name));
-        const { status, observedGeneration, message } = conditionOf(now, "Ready");
-        assert.deepEqual([status, observedGeneration], ["True", now.metadata.generation], message);
-        return now;
-      });
+    const ready = (name: string) => becomesReady(api, object(name));
 
     const first = await operator.start();
     await api.apply(object("again", far("kept", { of: "former" }), far("left")));

@@ -4,13 +4,11 @@ import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
 import { configMap, inNamespace } from "../support/manifests";
 import type { TestOperator } from "../support/testOperator";
-import { answering, conditionOf } from "../support/useOperator";
+import { answering } from "../support/useOperator";
 import { useOperators } from "../support/useOperators";
 
 const BEFORE = { name: "renamed-before", kindName: "renamed", finalize: true };
 const AFTER = { ...BEFORE, name: "renamed-after" };
-/** A third operator of the kind, for the test without former names. */
-const SILENT = { ...BEFORE, name: "renamed-silently" };
 /** One with children that cannot have both what is applied now and what the former name applied. */
 const SERVES = {
   name: "served-before",
@@ -110,17 +108,6 @@ describe("an operator that was renamed", function () {
     await last.start();
     await eventually(() => api.assertGone(inNamespace(once(), here)));
     assert.ok(last.calls("once")[0]?.children.some(({ metadata }) => metadata.name === "once"));
-  });
-
-  it("and does not, says on the object what it found, and how to name the former name", async () => {
-    const operator = await bench.install(SILENT);
-    operator.plan("object", answering(near({ kept: "1" }), far()));
-    await operator.start();
-    await eventually(async () => {
-      const { message } = conditionOf(await object(), "Ready");
-      assert.match(message, /formerNames/);
-      assert.match(message, new RegExp(BEFORE.name));
-    });
   });
 
   /** Lets the operator of the former name handle an object. */

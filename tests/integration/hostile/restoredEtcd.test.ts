@@ -16,7 +16,7 @@ import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
 import { TcpProxy } from "../support/tcpProxy";
 import { TestOperator } from "../support/testOperator";
-import { answering, conditionOf } from "../support/useOperator";
+import { answering, becomesReady } from "../support/useOperator";
 
 /** The longest pause of a watch between two tries, and the API server's start. No resync hides what the watches miss. */
 const AFTERWARDS = { timeoutMs: 60_000 };
@@ -135,13 +135,7 @@ describe("when etcd is restored from a backup", function () {
     return cluster.api.apply(operator.object(name, answering(configMap(name, { step })), namespace));
   }
 
-  async function ready(name: string): Promise<void> {
-    await eventually(async () => {
-      const object = await cluster.api.get(operator.object(name, {}, namespace));
-      const { status, observedGeneration } = conditionOf(object, "Ready");
-      assert.deepEqual([status, observedGeneration], ["True", object.metadata.generation]);
-    });
-  }
+  const ready = (name: string) => becomesReady(cluster.api, operator.object(name, {}, namespace));
 
   async function assertStep(name: string, step: string): Promise<void> {
     const child = await cluster.api.get(inNamespace(configMap(name), namespace));

@@ -6,7 +6,7 @@ import type { Api } from "./api";
 import { ApiProxy, type ProxiedRequest } from "./apiProxy";
 import type { Play } from "./operatorEach";
 import type { TestController, TestOperator } from "./testOperator";
-import { answering, becomesReady, type ObjectEvent } from "./useOperator";
+import { answering, becomesReady } from "./useOperator";
 
 /** How long the work in progress may take when a scene has ended: the API server may be kept from answering it. */
 export const GRACE_MS = 1_000;
@@ -59,13 +59,5 @@ export class BusyScene {
   /** Waits until an object is ready at its newest generation. */
   async ready(name: string, patience?: Patience): Promise<void> {
     await becomesReady(this.api, this.operator.object(name, {}, this.namespace) as Reference, patience);
-  }
-
-  /** The reasons and notes of the Warnings about an object. */
-  async warningsAbout(name: string): Promise<string[]> {
-    const all = await this.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, this.namespace);
-    return (all as unknown as (ObjectEvent & { regarding: { name: string } })[])
-      .filter(({ type, regarding }) => type === "Warning" && regarding.name === name)
-      .map(({ reason, note }) => `${reason}: ${note}`);
   }
 }

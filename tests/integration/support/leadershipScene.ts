@@ -7,7 +7,7 @@ import { configMap, inNamespace } from "./manifests";
 import type { Play } from "./operatorEach";
 import { TcpProxy } from "./tcpProxy";
 import type { ObjectPlan, TestController, TestControllerOptions, TestOperator } from "./testOperator";
-import { conditionOf } from "./useOperator";
+import { becomesReady } from "./useOperator";
 
 /** Soon over, for those that wait for its end, and not so soon that a busy machine cannot renew it in time. */
 export const LEASE_SECONDS = 10;
@@ -75,13 +75,8 @@ export class LeadershipScene {
   }
 
   /** Waits until an object is ready at its newest generation. */
-  async ready(name: string): Promise<void> {
-    await eventually(async () => {
-      const now = await this.api.get(this.operator.object(name, {}, this.namespace));
-      const { status, observedGeneration, message } = conditionOf(now, "Ready");
-      assert.equal(observedGeneration, now.metadata.generation, `${name} is not observed`);
-      assert.equal(status, "True", message);
-    });
+  ready(name: string): Promise<KubernetesObject> {
+    return becomesReady(this.api, this.operator.object(name, {}, this.namespace));
   }
 
   /** All that the engine may have written. */
@@ -99,10 +94,5 @@ export class LeadershipScene {
   /** The data of the ConfigMap of a name. */
   async dataOf(name: string): Promise<unknown> {
     return (await this.api.get(this.here(name)))["data"];
-  }
-
-  /** What the Lease says. */
-  async leaseSpec(): Promise<Record<string, unknown>> {
-    return ((await this.api.get(this.operator.lease))["spec"] ?? {}) as Record<string, unknown>;
   }
 }

@@ -208,11 +208,6 @@ export class TestOperator {
     writeFileSync(path.join(this.operator.folder, "plans", `${name}.released`), "");
   }
 
-  /** Replaces the handler's source. Processes that run go on with the old one. */
-  rewriteHandler(source: string): void {
-    writeFileSync(path.join(this.operator.folder, "main.js"), source);
-  }
-
   /** What the handler was asked about an object, in that order, and when, if it is the planned handler. */
   calls(name: string): (HandlerRequest & { readonly askedAt?: number })[] {
     const file = path.join(this.operator.folder, "calls.jsonl");
