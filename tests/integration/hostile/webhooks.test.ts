@@ -104,6 +104,30 @@ describe("where a webhook refuses writes", function () {
       });
   });
 
+  describe("of Events", () => {
+    beforeEach(async () => {
+      const rule = { group: "events.k8s.io", resources: ["events"], namespace: bench.namespace };
+      const regarding = { apiVersion: "v1", kind: "ConfigMap", name: "probe", namespace: bench.namespace };
+      const probe = {
+        ...{ apiVersion: "events.k8s.io/v1", kind: "Event", metadata: { name: "probe" }, regarding },
+        ...{ eventTime: new Date().toISOString().replace("Z", "000Z"), type: "Normal", reason: "Probe" },
+        ...{ action: "Probe", reportingController: "test", reportingInstance: "test" },
+      };
+      webhook = await Webhook.start(bench.api, bench.operator.cluster.connection, rule, probe);
+    });
+
+    it("the object is handled, and the log says once a minute why they are missing", async () => {
+      webhook.answer = () => ({ code: 403, message: "no Events" });
+      for (const name of ["first", "second"]) await bench.applied(name, answering(configMap(name)));
+      await eventually(async () => {
+        assert.ok((await bench.engine.metric("argosy_kubernetes_events_dropped_total")) >= 2);
+        const told = bench.engine.notices.filter((notice) => notice.startsWith("an Event is not written"));
+        assert.equal(told.length, 1);
+        assert.match(told[0] ?? "", /no Events/);
+      });
+    });
+  });
+
   function deletion(of: string, refusal: () => Denial | undefined) {
     return ({ name, operation }: Review) => (name === of && operation === "DELETE" ? refusal() : undefined);
   }
