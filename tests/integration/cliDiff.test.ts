@@ -262,31 +262,6 @@ describe("argosy diff and argosy try", function () {
     assert.match(stdout, /4 objects: 1 would change, 0 would not, 3 failed\n$/);
   });
 
-  it("say of which children the handler is given only the metadata, because all are too large together", async () => {
-    const children = Array.from({ length: 9 }, (_, at) => configMap(`heavy-${at}`));
-    await bench.applied("heavy", answering(...children));
-    for (const child of children)
-      await bench.api.patch(inNamespace(child, bench.namespace), { data: { foreign: "x".repeat(950_000) } });
-    answers("heavy", answering(...children));
-    const { stdout, stderr } = await argosy(0, "diff", `${kind().toLowerCase()}/heavy`, "--json");
-    assert.match(
-      stderr,
-      /\/heavy: the object's children have more than 8 MiB .*: ConfigMap .*\/heavy-\d\. Remove /,
-    );
-    assert.match((JSON.parse(stdout) as ObjectPreview).notes?.join() ?? "", /more than 8 MiB/);
-    const shown = asked().at(-1)?.children ?? [];
-    assert.equal(shown.filter((child) => !("data" in child)).length, 1);
-  });
-
-  it("say that an object is paused, and do not ask its handler", async () => {
-    const object = await bench.applied("paused");
-    await bench.api.annotate(object, { "argosy.dev/paused": "true" });
-    answers("paused", answering(configMap("never")));
-    const { stdout } = await argosy(0, "diff");
-    assert.match(stdout, /paused: It is paused: its operator does nothing for it\.\n/);
-    assert.throws(asked, /ENOENT/);
-  });
-
   describe("with Secrets", () => {
     const secret = (name: string, data: Record<string, string>): Manifest => ({
       apiVersion: "v1",
@@ -473,17 +448,6 @@ describe("argosy diff and argosy try", function () {
     assert.match((await argosy(1, "try", "-f", object)).stderr, notServed);
   });
 
-  it("leave out an operator whose handler may act, unless it is named", async () => {
-    await bench.applied("guarded");
-    const file = path.join(folder(), "operator.yaml");
-    const rules = { rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] };
-    writeFileSync(file, JSON.stringify({ ...yamlIn(file), ...rules }));
-    const left = await argosy(0, "diff");
-    assert.match(left.stderr, /previewed: left out, because its handler has rules/);
-    assert.match(left.stdout, /^0 objects/);
-    assert.match((await argosy(0, "diff", "previewed")).stdout, /^1 object/);
-  });
-
   it("say what does not exist", async () => {
     assert.match((await argosy(2, "diff", "previewd")).stderr, /Did you mean previewed\?/);
     assert.match((await argosy(1, "diff", `${kind()}/absent`)).stderr, /There is no/);
@@ -494,7 +458,3 @@ describe("argosy diff and argosy try", function () {
     );
   });
 });
-
-function yamlIn(file: string): object {
-  return parse(readFileSync(file, "utf8")) as object;
-}

@@ -175,28 +175,26 @@ describe("the engine in a pod of its own", () => {
     assert.deepStrictEqual([metadata.uid, metadata.labels], [before.metadata.uid, before.metadata.labels]);
   });
 
-  it("prunes a child of a run that ended before it could report it", async () => {
-    const manifest = object("demo", answering(configMap("old")));
-    await api.apply(manifest);
-    const { client } = bench.counting();
-    const { apply } = client;
-    client.apply = (...args) =>
-      args[2].subresource === "status" ? Promise.reject(new Error("killed")) : apply.apply(client, args);
-    await bench.submitted({ namespace, name: "demo" }, { client });
-    assert.deepEqual((await api.get(manifest))["status"], UNTOUCHED);
-    await api.apply(object("demo", answering()));
-    await bench.submitted({ namespace, name: "demo" });
-    await api.assertGone(bench.inTest(configMap("old")));
-  });
-
-  it("asks the handler with the children of a run of the same generation that was ended while it wrote", async () => {
-    await api.apply(object("demo", answering(configMap("settings"))));
+  /** A run of an object that ends before it can report what it made. */
+  async function killedBeforeReport(made: Manifest): Promise<void> {
+    await api.apply(object("demo", answering(made)));
     const { client } = bench.counting();
     const { apply } = client;
     client.apply = (...args) =>
       args[2].subresource === "status" ? Promise.reject(new Error("killed")) : apply.apply(client, args);
     await bench.submitted({ namespace, name: "demo" }, { client });
     assert.deepEqual((await api.get(object("demo")))["status"], UNTOUCHED);
+  }
+
+  it("prunes a child of a run that ended before it could report it", async () => {
+    await killedBeforeReport(configMap("old"));
+    await api.apply(object("demo", answering()));
+    await bench.submitted({ namespace, name: "demo" });
+    await api.assertGone(bench.inTest(configMap("old")));
+  });
+
+  it("asks the handler with the children of a run of the same generation that was ended while it wrote", async () => {
+    await killedBeforeReport(configMap("settings"));
     assert.equal((await bench.submitted({ namespace, name: "demo" })).exitCode, 0);
     assert.deepStrictEqual(
       operator

@@ -239,24 +239,6 @@ describe("the program on a real API server", function () {
     assert.equal((object.spec as JsonObject).replicas, 2);
   });
 
-  it("tells of the CRDs of operators that are no longer in the program, and counts their objects", async () => {
-    const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
-    const definitions = sample.definitions.filter(({ name }) => name !== "gear");
-    const look = () =>
-      logged(() => run(operatorsProgram({ ...sample, definitions }, args), { preview: true, cluster: true }));
-    for (const [content, name] of [
-      ["no object", "one"],
-      ["1 Gear and its children", "two"],
-      ["2 objects Gear and their children", undefined],
-    ] as const) {
-      const expected = `the CRD gears.shop.example.com of the operator gear, which is no longer in the program, with ${content} stays in`;
-      assert.ok((await look()).includes(expected));
-      if (name === undefined) continue;
-      const metadata = { name, namespace: "team-a" };
-      await cluster.api.create({ apiVersion: "shop.example.com/v1", kind: "Gear", metadata, spec: {} });
-    }
-  });
-
   it("shares or adopts an existing Argo, and does not install over another program's", async () => {
     const install = { argoEvents: "install", argoWorkflows: "install" } as const;
     await looking(install);
@@ -326,14 +308,6 @@ describe("the program on a real API server", function () {
       await mark("acme/shop/prod");
       await assert.rejects(look(), refusal).finally(() => mark("organization/argosy/test"));
     }
-  });
-
-  it("refuses to monitor without the Prometheus Operator's kinds, and needs none for a dashboard", async () => {
-    await assert.rejects(
-      looking({ ...ADOPTED, monitoring: { alertRules: true } }),
-      /ArgoPlatform "argo": monitoring asks for alertRules, but the cluster has no PrometheusRule/,
-    );
-    await looking({ ...ADOPTED, monitoring: { dashboard: true } });
   });
 
   it("warns of an archive without the Secret that it names, which the program may create", async () => {

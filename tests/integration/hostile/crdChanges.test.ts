@@ -5,12 +5,10 @@ import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/ba
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import { schemaHashOf } from "../../../runtime/kubernetes/discovery";
 import { eventually } from "../../support/eventually";
-import { announceKind, sharedCluster } from "../support/cluster";
+import { sharedCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
-import { customResourceDefinitionOf, TestOperator } from "../support/testOperator";
+import { TestOperator } from "../support/testOperator";
 import { answering, type Bench, statusOf, useOperator } from "../support/useOperator";
-
-const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 
 /** One version of a CRD, as far as these tests change it. */
 interface Version extends JsonObject {
@@ -138,17 +136,6 @@ describe("when a user deletes the CRD and creates it again", function () {
     name: "redefined",
     finalize: true,
     resyncSeconds: 600,
-    children: [
-      CONFIG_MAP,
-      { apiVersion: "redefined.example.com/v1", kind: "RedefinedChild", plural: "redefinedchilds" },
-    ],
-  });
-  const CHILD_CRD = customResourceDefinitionOf({ name: "redefined-child" });
-  announceKind(CHILD_CRD);
-  const child = (name: string) => ({
-    apiVersion: "redefined.example.com/v1",
-    kind: "RedefinedChild",
-    metadata: { name },
   });
 
   it("its objects are finalized, and new ones are handled", async () => {
@@ -162,16 +149,6 @@ describe("when a user deletes the CRD and creates it again", function () {
     assert.notEqual(again.metadata.uid, object.metadata.uid);
     await bench.ready(again);
     await bench.api.get(inNamespace(configMap("after"), bench.namespace));
-  });
-
-  it("of children, they come back with the kind, and until then the object says what is missing", async () => {
-    const object = await bench.applied("parent", answering(child("child")));
-    await bench.api.delete(CHILD_CRD);
-    await eventually(() => bench.api.assertGone(CHILD_CRD));
-    await eventually(() => bench.failed(object, "KindMissing"));
-    await bench.api.apply(CHILD_CRD);
-    await eventually(() => bench.api.get(inNamespace(child("child"), bench.namespace)));
-    await bench.ready(object);
   });
 });
 

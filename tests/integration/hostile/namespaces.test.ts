@@ -15,7 +15,6 @@ const DELETION = { timeoutMs: 90_000 };
 const FINALIZES = operatorOf("namespace-finalizes", { finalize: true });
 const ELSEWHERE = operatorOf("namespace-elsewhere");
 const RECREATED = operatorOf("namespace-recreated");
-const STARTS = operatorOf("namespace-starts");
 const THIRD = operatorOf("namespace-third");
 const UNLISTED = operatorOf("namespace-unlisted", { finalize: true });
 const LEAVES = operatorOf("namespace-leaves");
@@ -93,20 +92,6 @@ describe("when a namespace is deleted that an operator lists", function () {
         await api.delete(object);
         await eventually(() => api.assertGone(object));
       }),
-
-    "an engine that starts while it is missing serves the other one": withNamespaces(
-      STARTS,
-      async ({ operator, api, goes, stays }) => {
-        await api.delete(namespace(goes));
-        await eventually(() => api.assertGone(namespace(goes)), DELETION);
-        operator.launch();
-        await apply(operator, "here", stays);
-        await ready(operator, "here", stays);
-        await api.create(namespace(goes));
-        await apply(operator, "there", goes);
-        await assertNotGranted(operator, "there", goes);
-      },
-    ),
   });
 
   function withNamespaces(

@@ -46,21 +46,6 @@ describe("where a backup restores a custom resource after its children", functio
     assert.equal((await bench.api.get(childOf("offered"))).metadata.uid, uid);
   });
 
-  it("into another namespace, with their managedFields, they stay when the original custom resource goes", async () => {
-    const [away, other] = [await bench.api.newNamespace("away"), await bench.api.newNamespace("copies")];
-    const far = inNamespace(configMap("far"), away);
-    const object = await bench.applied("copied", answering(configMap("copied"), far));
-    const backup = await bench.api.get(childOf("copied"));
-    const { labels = {}, managedFields = [] } = backup.metadata;
-    const copy = inNamespace({ ...configMap("copied"), metadata: { name: "copied", labels } }, other);
-    await bench.api.create(copy);
-    await bench.api.patch(copy, { metadata: { managedFields: managedFields as never } });
-    await bench.api.delete(object);
-    await eventually(() => bench.api.assertGone(object));
-    await bench.api.assertGone(far);
-    await bench.api.get(copy);
-  });
-
   function childOf(name: string): Manifest {
     return inNamespace(configMap(name, { a: "1" }), bench.namespace);
   }

@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
-import { FIELD_MANAGER } from "../../../cli/local/installOperator";
-import type { JsonObject, Manifest } from "../../../runtime/base/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
-import { announceKind } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
-import {
-  customResourceDefinitionOf,
-  type TestOperator,
-  type TestOperatorOptions,
-} from "../support/testOperator";
+import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
 import { answering, conditionOf, statusOf } from "../support/useOperator";
 import { useOperators } from "../support/useOperators";
 
@@ -20,13 +14,6 @@ const SCALERS = ["autoscaling/v1", "autoscaling/v2"].map((apiVersion) => ({
   apiVersion,
   kind: "HorizontalPodAutoscaler",
 })) as [Manifest, Manifest];
-const OF_REMOVED = { apiVersion: "kind.example.com/v1", kind: "KindRemoved" };
-const REMOVED = { ...OF_REMOVED, plural: "kindremoveds" };
-const REMOVED_CRD = customResourceDefinitionOf({ name: "kind-removed" });
-announceKind(REMOVED_CRD);
-const VERSIONED = { apiVersion: "kind.example.com/v1", kind: "KindVersioned", plural: "kindversioneds" };
-const VERSIONED_CRD = customResourceDefinitionOf({ name: "kind-versioned" });
-announceKind(VERSIONED_CRD);
 
 describe("a kind that an operator does not have among its children any more", function () {
   this.timeout(90_000);
@@ -36,9 +23,7 @@ describe("a kind that an operator does not have among its children any more", fu
   const renamed: TestOperatorOptions = { name: "kind-renamed", children: BOTH };
   const moved: TestOperatorOptions = { name: "kind-moved", children: [SCALERS[0]] };
   const forged: TestOperatorOptions = { name: "kind-forged" };
-  const removed: TestOperatorOptions = { name: "kind-owner", children: [CONFIG_MAP, REMOVED] };
-  const versions: TestOperatorOptions = { name: "kind-versions", children: [CONFIG_MAP, VERSIONED] };
-  const bench = useOperators([retired, leftOut, revoked, renamed, moved, forged, removed, versions]);
+  const bench = useOperators([retired, leftOut, revoked, renamed, moved, forged]);
   let api: Api;
   let [here, elsewhere] = ["", ""];
 
@@ -164,44 +149,6 @@ describe("a kind that an operator does not have among its children any more", fu
     engine.controller.hint({ namespace: here, name: "object" });
     await eventually(() => assert.ok(runs().length > length));
     assert.deepEqual(runs().at(-1)?.changes, []);
-  });
-
-  it("and that the cluster does not serve any more: nothing holds the object up", async () => {
-    await handled(removed, configMap("map"), { ...OF_REMOVED, metadata: { name: "child" } });
-    await api.delete(REMOVED_CRD);
-    await eventually(() => api.assertGone(REMOVED_CRD));
-    const operator = await bench.install({
-      ...removed,
-      children: [CONFIG_MAP, { ...REMOVED, retired: true } as typeof REMOVED],
-    });
-    operator.plan("object", answering(configMap("map", { step: "2" })));
-    await operator.start();
-    await eventually(async () => {
-      assert.deepEqual((await api.get(inNamespace(configMap("map"), here)))["data"], { step: "2" });
-    });
-  });
-
-  it("and that the cluster serves in another version only: its objects are pruned", async () => {
-    const { apiVersion, kind, plural } = VERSIONED;
-    const child = inNamespace({ apiVersion, kind, metadata: { name: "child" } }, here);
-    const served = { ...child, apiVersion: "kind.example.com/v2" };
-    await handled(versions, configMap("map"), child);
-    const spec = VERSIONED_CRD["spec"] as JsonObject;
-    const [v1] = spec["versions"] as JsonObject[];
-    const both = [
-      { ...v1, served: false, storage: false },
-      { ...v1, name: "v2", storage: true },
-    ];
-    await api.apply({ ...VERSIONED_CRD, spec: { ...spec, versions: both } }, FIELD_MANAGER);
-    await eventually(() => assert.rejects(api.client.read(`/apis/${apiVersion}/${plural}`), { code: 404 }));
-    await eventually(() => api.get(served));
-    const operator = await bench.install({
-      ...versions,
-      children: [CONFIG_MAP, { ...VERSIONED, retired: true } as typeof VERSIONED],
-    });
-    operator.plan("object", answering(configMap("map")));
-    await operator.start();
-    await eventually(() => api.assertGone(served));
   });
 
   /** Lets an operator handle an object with these children. */

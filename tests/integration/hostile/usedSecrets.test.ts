@@ -4,11 +4,10 @@ import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import { builtIn } from "../../../runtime/kubernetes/discovery";
 import { isApiError } from "../../../runtime/kubernetes/errors";
 import { eventually } from "../../support/eventually";
-import { answering, conditionOf, useOperator } from "../support/useOperator";
+import { answering, useOperator } from "../support/useOperator";
 
 const PASSWORD = "correct-horse-battery";
 const ENCODED = Buffer.from(PASSWORD).toString("base64");
-const PEM = ["a", "b", "c"].map((letter) => `MII${letter.repeat(61)}`);
 const SECRETS = builtIn("v1", "Secret");
 
 function secret(
@@ -193,52 +192,6 @@ for (const { form, namespaces } of [
         (await bench.api.get(object))["status"],
       ]);
       assert.ok(!all.includes(PASSWORD) && !all.includes(ENCODED), all);
-    });
-
-    it("spoils no condition and no Event of others by a value that is a word in them", async () => {
-      const words = ["DataReady", "Warning", "Normal", "Polite", "progressing"];
-      const data = Object.fromEntries(words.map((word) => [word, Buffer.from(word).toString("base64")]));
-      await bench.api.apply({ ...secret("words", home, usedBy), data } as Manifest);
-      await apply("spoiler", { secret: "words" });
-      await isGiven("spoiler");
-      const conditions = [{ type: "DataReady", status: "True", reason: "Polite", message: "it is Polite" }];
-      const events = ["Normal", "Warning"].map((type) => ({ type, reason: "Polite", note: "well" }));
-      const ofOthers = await apply("of-others", { answer: { children: [], conditions, events } });
-      const { type, reason, message } = conditionOf(ofOthers, "DataReady");
-      assert.deepEqual([type, reason, message], ["DataReady", "Polite", "it is ***"]);
-      await eventually(async () => {
-        const told = (await bench.eventsOf(ofOthers)).filter((event) => event.reason === "Polite");
-        const types = told.map((event) => event.type);
-        assert.deepEqual(types.sort(), ["Normal", "Warning"]);
-      });
-    });
-
-    it("finds no piece of a value either, where the engine shortens what the handler reports", async () => {
-      const values = {
-        long: "0123456789".repeat(300),
-        token: PASSWORD.repeat(5),
-        pem: `${PEM.join("\n")}\n`,
-      };
-      const data = Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
-      await bench.api.apply({
-        ...secret("pieces", home, usedBy),
-        data: Object.fromEntries(data),
-      } as Manifest);
-      const reports = {
-        long: { log: `${values.long}\n${"so it goes on\n".repeat(450)}`, exitCode: 1 },
-        token: { raw: `token: ${values.token}` },
-        pem: { log: PEM.map((line) => `key: ${line}`).join("\n"), exitCode: 1 },
-      };
-      for (const [key, plan] of Object.entries(reports)) {
-        const object = await bench.applyObject(`pieces-${key}`, { secret: "pieces", ...plan } as never, home);
-        await eventually(() => assert.ok(given(`pieces-${key}`)));
-        await bench.failed(object, key === "token" ? "InvalidAnswer" : "HandlerCrashed");
-        await eventually(async () => assert.ok((await bench.eventsOf(object)).length > 0));
-        const { status } = (await bench.api.get(object)) as { status?: unknown };
-        const all = [...bench.engine.reportsOf(`pieces-${key}`), ...(await bench.eventsOf(object)), status];
-        for (const piece of ["0123456789".repeat(2), PASSWORD, ...PEM])
-          assert.ok(!JSON.stringify(all).includes(piece), `${piece} is in ${JSON.stringify(all)}`);
-      }
     });
   });
 }
