@@ -156,6 +156,15 @@ describe("an object needs a run", () => {
     assert.equal(needs().of(object, left(object), { ...news, last: undefined, since: NOW }), undefined);
   });
 
+  it("if its last run saw a child that was not ready, and the child became ready before the end of the run was noticed", () => {
+    const object = seen();
+    const children = [child(true)];
+    const memory = { children: childrenFingerprint(children, OPERATOR) };
+    const waiting = left(object, ["False", "ChildrenNotReady"], memory);
+    const noticed = calm({ children, isChildNews: true, last: { at: NOW - 1_000, unready: 0 } });
+    assert.equal(needs().of(object, waiting, noticed), "routine");
+  });
+
   it("when an event from outside has named it, whatever else is the case, but not before a backoff ends", () => {
     const object = seen();
     const woken = calm({ isWoken: true });

@@ -54,6 +54,11 @@ export interface Circumstances {
   readonly now: number;
 }
 
+/** Whether a run waits for children. */
+function saysNotReady({ type, reason }: Condition): boolean {
+  return type === "Ready" && reason === "ChildrenNotReady";
+}
+
 /** Of this many resyncs, one gives each object a run that the object does not seem to need. */
 export const FULL_LOOK_RESYNCS = 10;
 
@@ -101,6 +106,9 @@ export class Needs {
     const isWaiting = !isTrue({ conditions }, "Ready") && !isStalled;
     const unready = children.filter(({ facts }) => !facts.isReady).length;
     if (isWaiting && unready < (last?.unready ?? children.length + 1)) return "routine";
+    // The last child may have become ready after the verdict, and before the end of the run was noticed.
+    const isOutdated = unready === 0 && children.length > 0 && conditions.some(saysNotReady);
+    if (isOutdated) return "routine";
     const isResynced = isRested && (isWaiting || isStalled || isChildNews);
     return isResynced || this.isInTurn(object, last?.at, now) ? "routine" : undefined;
   }
