@@ -78,10 +78,11 @@ export const LONG_FILES: readonly string[] = [
   "integration/engineProperties",
   "integration/netKills",
   "integration/cliStart",
-  "integration/engineOutage",
   "package/library",
+  "unit/fuzz",
   "unit/types",
   "unit/netKills",
+  "unit/netTexts",
 ].map((name) => `tests/${name}.test.ts`);
 
 /**

@@ -140,6 +140,19 @@ describe("desiredChildren", () => {
     assert.match(missing([gadget]), /Install the software that provides the kind/);
   });
 
+  it("refuses a namespace that is not the operator's", () => {
+    const namespaces = ["shop", "warehouse"];
+    const elsewhere = configMap({ namespace: "elsewhere" });
+    assert.match(
+      refusal([elsewhere], widget(), { namespaces }),
+      /is in namespace elsewhere, .*does not list/,
+    );
+    assert.equal(
+      desire([configMap({ namespace: "warehouse" }), clusterRole], widget(), { namespaces }).length,
+      2,
+    );
+  });
+
   it("refuses a child that is answered twice, however its namespace is written", () => {
     assert.match(refusal([configMap(), configMap()]), /children\[1\] is ConfigMap .*shop\/settings.* twice/);
     assert.match(refusal([configMap(), configMap({ namespace: "shop" })]), /twice/);
