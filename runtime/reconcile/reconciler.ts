@@ -31,15 +31,15 @@ import {
  * and only then writes. This class says what is done for an object: {@link converge}, {@link finalize} or nothing. It also says
  * what becomes of an error.
  *
- * Guarantees, each with a test in tests/integration:
+ * Guarantees, each with a test, in tests/integration if nothing else is named:
  * - Nothing is applied of an answer that breaks the contract (security.test.ts).
- * - If `finalize` is declared, the finalizer is on the object before the handler is asked (hostile/leaks.test.ts).
+ * - If `finalize` is declared, the finalizer is on the object before the handler is asked (tests/unit/reconcileFinalizers.test.ts).
  * - The handler is asked with all children or not at all, also when it finalizes (hostile/unlistedKinds.test.ts).
- * - The other finalizer is on the object before its first child that no owner reference can cover (engineFinalize.test.ts), and comes
- *   back as long as there is one (hostile/lostMarks.test.ts).
+ * - The other finalizer is on the object before its first child that no owner reference can cover
+ *   (tests/unit/reconcileFinalizers.test.ts), and comes back as long as there is one (hostile/lostMarks.test.ts).
  * - If another client empties the engine's memory in the status, it is written back (hostile/emptiedStatus.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
- * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
+ * - The handler's status fields and the engine's memory are written before the reconcile ends (tests/unit/reconcile.test.ts).
  * - Outside of the namespaces that the operator lists, an object is finalized, and nothing else (hostile/namespaces.test.ts).
  * - Nothing is written on an object that we do not own, no finalizer either (engineWatch.test.ts).
  *

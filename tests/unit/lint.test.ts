@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_FOLDER } from "../../tools/packageFolder";
 
@@ -12,5 +13,21 @@ describe("every file", function () {
     const { stdout, stderr } = spawnSync(process.execPath, [biome, "check", "--colors=off"], options);
     assert.equal(stderr, "", stderr);
     assert.match(stdout, /^Checked \d+ files in .*No fixes applied\.$/m);
+  });
+
+  it("names only tests that exist, such as those that keep the guarantees of a module", () => {
+    const files = execFileSync("git", ["ls-files"], { cwd: PACKAGE_FOLDER, encoding: "utf8" })
+      .trim()
+      .split("\n");
+    const tests = files.filter((file) => file.endsWith(".test.ts")).map((file) => `/${file}`);
+    const namedIn = (file: string) =>
+      [...readFileSync(path.join(PACKAGE_FOLDER, file), "utf8").matchAll(/[\w/-]+\.test\.ts\b/g)]
+        .map(([named]) => named)
+        .filter((named) => !tests.some((test) => test.endsWith(`/${named.replace(/^\/+/, "")}`)))
+        .map((named) => `${file}: ${named}`);
+    const named = files.filter((file) =>
+      /^(runtime|components|definition|preflight|designs|cli\/\w+\/\w+\.ts)/.test(file),
+    );
+    assert.deepEqual(named.flatMap(namedIn), []);
   });
 });
