@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_FOLDER } from "../../tools/packageFolder";
+import { projectFiles } from "./support/projectCopy";
 
 describe("every file", function () {
   this.timeout(120_000);
@@ -16,9 +17,7 @@ describe("every file", function () {
   });
 
   it("names only tests that exist, such as those that keep the guarantees of a module", () => {
-    const files = execFileSync("git", ["ls-files"], { cwd: PACKAGE_FOLDER, encoding: "utf8" })
-      .trim()
-      .split("\n");
+    const files = projectFiles();
     const tests = files.filter((file) => file.endsWith(".test.ts")).map((file) => `/${file}`);
     const namedIn = (file: string) =>
       [...readFileSync(path.join(PACKAGE_FOLDER, file), "utf8").matchAll(/[\w/-]+\.test\.ts\b/g)]
