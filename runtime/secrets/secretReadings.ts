@@ -198,8 +198,8 @@ const GROUPS = new RegExp(
 const QUOTES = new RegExp(String.raw`('(?:"(?:'"?)?|\\'?)?|")(?=${CUT_BYTES})|'\\''|'"'"'|''|""`, "g");
 
 /**
- * Escapes, the first group of which is an unfinished one, and what they say: before a cut, no half of a character. Quotes are apart
- * from the rest, since a text may as well have two of them.
+ * Escapes, the first group of which is an unfinished one, and what they say: before a cut, no half of a character. Quotes and lists of
+ * bytes are apart from the rest, since a text may as well have two of them, or numbers.
  */
 const ESCAPES: readonly (readonly [RegExp, (code: string, isBeforeCut: boolean) => string])[] = [
   [ESCAPE, saidBy],
@@ -208,7 +208,7 @@ const ESCAPES: readonly (readonly [RegExp, (code: string, isBeforeCut: boolean) 
   [GROUPS, (digits) => Buffer.from(digits.replace(/[ :+]/g, ""), "hex").toString("latin1")],
 ];
 
-/** What a letter after a backslash says, in bytes. Every other byte says itself: `\\ä` has a backslash before the first byte of "ä". */
+/** What a byte after a backslash says, in bytes. Every other one says itself: before "ä", the backslash is before its first byte. */
 const LETTERS = inBytes({
   ...{ a: "\u0007", b: "\b", e: "\u001b", E: "\u001b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", 0: "\0" },
   // Of YAML.

@@ -10,34 +10,36 @@ import {
   widgetCrd,
   widgetDefinition,
   widgetVersion,
-  writeFolder,
 } from "./operatorFolder";
 import { STATUS_SHAPES } from "./support/statusShapes";
+import { useWidgetFolder } from "./support/widgetFolder";
 
 const TEXT = { type: "string" };
 
 describe("an operator's CRD", () => {
-  let root: string;
-  let folder: string;
-
-  beforeEach(() => {
-    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
-    folder = path.join(root, "widget");
-  });
+  const widget = useWidgetFolder();
 
   const crdProblems = (content: string | JsonObject): string[] => {
-    addFiles(folder, { "crd.yaml": content });
-    return problemsOf(folder, widgetDefinition, { file: "crd.yaml" });
+    addFiles(widget.folder, { "crd.yaml": content });
+    return problemsOf(widget.folder, widgetDefinition, { file: "crd.yaml" });
   };
 
   it("may be missing", () => {
-    const [problem] = problemsOf(folder, { ...widgetDefinition, crd: "other.yaml" }, { file: "other.yaml" });
+    const [problem] = problemsOf(
+      widget.folder,
+      { ...widgetDefinition, crd: "other.yaml" },
+      { file: "other.yaml" },
+    );
     assert.match(problem ?? "", /^the file is missing\. Name the CustomResourceDefinition's file/);
   });
 
   it("may be unreadable", () => {
-    mkdirSync(path.join(folder, "dir.yaml"));
-    const [problem] = problemsOf(folder, { ...widgetDefinition, crd: "dir.yaml" }, { file: "dir.yaml" });
+    mkdirSync(path.join(widget.folder, "dir.yaml"));
+    const [problem] = problemsOf(
+      widget.folder,
+      { ...widgetDefinition, crd: "dir.yaml" },
+      { file: "dir.yaml" },
+    );
     assert.match(problem ?? "", /^it is not a file\. Give a file/);
   });
 
@@ -61,8 +63,8 @@ describe("an operator's CRD", () => {
     status({ type: "object", properties: { conditions: conditionsSchema(...given) } });
   it("may have an observed generation that is any number", () => {
     const schema = { type: "object", properties: { observedGeneration: { type: "number" } } };
-    addFiles(folder, { "crd.yaml": status(schema) });
-    assert.equal(loadDefinition(folder, widgetDefinition).name, "widget");
+    addFiles(widget.folder, { "crd.yaml": status(schema) });
+    assert.equal(loadDefinition(widget.folder, widgetDefinition).name, "widget");
   });
 
   const wrong: [string, string | JsonObject, RegExp][] = [
@@ -285,8 +287,8 @@ describe("an operator's CRD", () => {
   });
 
   it("is refused in the line of the field that is wrong", () => {
-    addFiles(folder, { "crd.yaml": stringify(size({ type: "int" })) });
-    assert.throws(() => loadDefinition(folder, widgetDefinition), /crd\.yaml:\d+:\d+: spec\.versions/);
+    addFiles(widget.folder, { "crd.yaml": stringify(size({ type: "int" })) });
+    assert.throws(() => loadDefinition(widget.folder, widgetDefinition), /crd\.yaml:\d+:\d+: spec\.versions/);
   });
 
   it("is without what a cluster has written into it", () => {
@@ -302,9 +304,9 @@ describe("an operator's CRD", () => {
       "kubectl.kubernetes.io/last-applied-configuration": "{}",
     };
     const metadata = { ...exported, ...kept, annotations } as JsonObject;
-    addFiles(folder, { "crd.yaml": widgetCrd({}, { metadata, status: { storedVersions: ["v1"] } }) });
+    addFiles(widget.folder, { "crd.yaml": widgetCrd({}, { metadata, status: { storedVersions: ["v1"] } }) });
     assert.deepEqual(
-      loadDefinition(folder, widgetDefinition).crd,
+      loadDefinition(widget.folder, widgetDefinition).crd,
       widgetCrd({}, { metadata: kept as JsonObject }),
     );
   });
@@ -336,19 +338,19 @@ describe("an operator's CRD", () => {
   });
 
   it("of cluster scope may not be handled in a list of namespaces", () => {
-    addFiles(folder, { "crd.yaml": widgetCrd({ scope: "Cluster" }) });
+    addFiles(widget.folder, { "crd.yaml": widgetCrd({ scope: "Cluster" }) });
     assert.match(
-      problemsOf(folder, { ...widgetDefinition, namespaces: ["a"] })[0] ?? "",
+      problemsOf(widget.folder, { ...widgetDefinition, namespaces: ["a"] })[0] ?? "",
       /^namespaces is a list, but the CRD's scope is Cluster\. /,
     );
-    assert.equal(loadDefinition(folder, widgetDefinition).customResource.namespaced, false);
+    assert.equal(loadDefinition(widget.folder, widgetDefinition).customResource.namespaced, false);
   });
 
   it("gives the stored version and the author's schema of its status", () => {
     const schema = { type: "object", properties: { ready: { type: "boolean" } } };
     const versions = [widgetVersion({ storage: false }), widgetVersion({ name: "v2" }, { status: schema })];
-    addFiles(folder, { "crd.yaml": widgetCrd({ versions }) });
-    const { customResource } = loadDefinition(folder, widgetDefinition);
+    addFiles(widget.folder, { "crd.yaml": widgetCrd({ versions }) });
+    const { customResource } = loadDefinition(widget.folder, widgetDefinition);
     assert.equal(customResource.version, "v2");
     assert.deepStrictEqual(customResource.statusSchema, schema);
   });

@@ -54,11 +54,6 @@ export interface Circumstances {
   readonly now: number;
 }
 
-/** Whether a run waits for children. */
-function saysNotReady({ type, reason }: Condition): boolean {
-  return type === "Ready" && reason === "ChildrenNotReady";
-}
-
 /** Of this many resyncs, one gives each object a run that the object does not seem to need. */
 export const FULL_LOOK_RESYNCS = 10;
 
@@ -107,8 +102,7 @@ export class Needs {
     const unready = children.filter(({ facts }) => !facts.isReady).length;
     if (isWaiting && unready < (last?.unready ?? children.length + 1)) return "routine";
     // The last child may have become ready after the verdict, and before the end of the run was noticed.
-    const isOutdated = unready === 0 && children.length > 0 && conditions.some(saysNotReady);
-    if (isOutdated) return "routine";
+    if (unready === 0 && children.length > 0 && conditions.some(saysNotReady)) return "routine";
     const isResynced = isRested && (isWaiting || isStalled || isChildNews);
     return isResynced || this.isInTurn(object, last?.at, now) ? "routine" : undefined;
   }
@@ -193,4 +187,9 @@ export class Needs {
     const turn = createHash("sha256").update(uid).digest().readUInt32BE(0);
     return turn % FULL_LOOK_RESYNCS === (resync + round) % FULL_LOOK_RESYNCS;
   }
+}
+
+/** Whether the last run says that a child is not ready. */
+function saysNotReady({ type, reason }: Condition): boolean {
+  return type === "Ready" && reason === "ChildrenNotReady";
 }

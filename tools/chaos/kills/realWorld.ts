@@ -161,7 +161,10 @@ export class RealWorld implements World {
     return JSON.parse(text.replaceAll(far, "far").replaceAll(namespace, "shop"));
   }
 
-  /** Ends its processes. What it has in the cluster stays, and the cluster itself goes: to delete a namespace takes a request for each kind. */
+  /**
+   * Ends its processes. What it has in the cluster stays, since the cluster itself goes: to delete a namespace takes two requests for
+   * each kind.
+   */
   async end(): Promise<void> {
     this.line.end();
     await within(LONGEST_END_MS, Promise.all(this.engines.map((engine) => engine.stop(1).catch(() => {}))));
