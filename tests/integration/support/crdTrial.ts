@@ -140,6 +140,9 @@ export class CrdTrial {
       const { spec, status } = (await this.readCrd()) as { spec: JsonObject; status: JsonObject };
       const names = JSON.stringify(sortedNames(spec.names));
       assert.equal(JSON.stringify(sortedNames(status.acceptedNames)), names);
+      // A CRD is served before it is established, and until then the API server accepts another kind or scope.
+      const conditions = status.conditions as { type: string; status: string }[];
+      assert.ok(conditions.some((found) => found.type === "Established" && found.status === "True"));
       const table = await this.transport.send<{ columnDefinitions: { name: string; description: string }[] }>(
         {
           method: "GET",
