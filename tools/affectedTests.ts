@@ -71,6 +71,7 @@ export function readFileUsers(changed: readonly string[]): FileUsers {
 
 /** The test files that a change can reach. */
 export interface AffectedTests {
+  /** First those that use a changed file directly: they say soonest what is wrong with it. */
   readonly tests: readonly string[];
   /** The changed file because of which these are all. */
   readonly reachesAll?: string;
@@ -98,7 +99,9 @@ export function affectedTests(
     if (loadedByAll.has(file) || !tests.some((test) => reached.has(test))) return { tests, reachesAll: file };
     for (const each of reached) affected.add(each);
   }
-  return { tests: tests.filter((test) => affected.has(test)) };
+  const direct = new Set(changed.flatMap((file) => [file, ...(users.of.get(file) ?? [])]));
+  const reached = tests.filter((test) => affected.has(test));
+  return { tests: reached.sort((a, b) => Number(direct.has(b)) - Number(direct.has(a))) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { affectedTests, changedFiles, type FileUsers, readFileUsers } from "../../tools/affectedTests";
-import { testFilesIn } from "../../tools/testArguments";
+import { LONG_FILES, testFilesIn } from "../../tools/testArguments";
 import { addFiles, writeFolder } from "./operatorFolder";
 import { assertNone } from "./support/lists";
 
@@ -49,6 +49,13 @@ describe("the tests that a change can reach", () => {
       if (changed.startsWith("docs/")) assert.ok(tests.length < 30, tests.join("\n"));
     });
   }
+
+  it("begin with those that use a changed file directly", () => {
+    const { tests } = affectedTests(["runtime/when/dueTimes.ts", OTHER], TESTS, users);
+    const [firstOfOthers] = LONG_FILES;
+    const before = tests.slice(0, tests.indexOf(String(firstOfOthers)));
+    assertNone(["tests/unit/dueTimes.test.ts", OTHER], (test) => !before.includes(test));
+  });
 
   it("are all those of several changes", () => {
     const changed = ["docs/deploy.md", "tools/testArguments.ts"];
