@@ -1,5 +1,5 @@
-import { CronError, parseCron } from "../../runtime/operator/schedules/cron";
-import { isTimeZone } from "../../runtime/operator/schedules/occurrences";
+import { CronError, parseCron } from "../../runtime/operator/cron";
+import { isTimeZone } from "../../runtime/operator/occurrences";
 import { fields, integer, mapOf, pattern, quoted, text } from "../checks";
 
 const SCHEDULES_REMEDY =

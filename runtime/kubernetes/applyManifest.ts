@@ -1,9 +1,9 @@
 import { isEmptyMap, isRecord, pointerOf, type Way } from "../base/json";
 import type { KubernetesObject, Manifest } from "../base/objects";
 import type { Resource } from "../base/resource";
-import { applyEntry, emptiedMaps } from "../fields/managedFields";
 import type { ApplyOptions, KubernetesClient } from "./client";
 import { isApiError } from "./errors";
+import { applyEntry, emptiedMaps } from "./managedFields";
 
 /**
  * A version that no object has. If an object is applied with it, the API server creates the object, and refuses the write if the

@@ -5,7 +5,7 @@ import { fieldManagerOf, formerManagersOf, type OperatorNames } from "../base/na
 import { formatName, type JsonObject, type KubernetesObject, type Manifest } from "../base/objects";
 import type { Resource } from "../base/resource";
 import { compareTexts, flat } from "../base/text";
-import { appliesNothing, applyEntries, applyEntry, ownedValues } from "../fields/managedFields";
+import { appliesNothing, applyEntries, applyEntry, ownedValues } from "../kubernetes/managedFields";
 import type { UpdatePolicy } from "../operator/definition";
 import type { Owner } from "./ownership";
 import type { WhyNotReady } from "./readiness";

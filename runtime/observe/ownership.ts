@@ -7,7 +7,7 @@ import {
 } from "../base/names";
 import { type JsonObject, type KubernetesObject, keyOf, kindAndName, type ObjectName } from "../base/objects";
 import { groupKind, type Resource, type TypeMeta } from "../base/resource";
-import { applyEntries } from "../fields/managedFields";
+import { applyEntries } from "../kubernetes/managedFields";
 
 /** The custom resource that owns a child, as named on the child. */
 export interface Owner extends ObjectName {

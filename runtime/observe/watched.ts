@@ -8,7 +8,7 @@ import {
   OWNER_UID_LABEL,
 } from "../base/names";
 import { groupOf, isTrue, type KubernetesObject, type Manifest } from "../base/objects";
-import { applyEntries } from "../fields/managedFields";
+import { applyEntries } from "../kubernetes/managedFields";
 import type { Operator, Watch, WatchedPart } from "../operator/definition";
 import { managersOf } from "./marks";
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../base/objects";
+import type { CronSchedule } from "./due";
 import type { OutsideEvent } from "./mapEvent";
-import type { CronSchedule } from "./schedules/due";
 
 /** How the engine changes a child that exists: see {@link ChildKind.update}. */
 export type UpdatePolicy = "apply" | "recreate" | "never";

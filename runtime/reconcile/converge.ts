@@ -5,7 +5,7 @@ import type { ReconcileAnswer } from "../handler/contract";
 import { readInParts } from "../kubernetes/list";
 import type { ChildStore } from "../observe/childStore";
 import { canReference, hasElsewhere } from "../observe/ownership";
-import { timetableOf } from "../operator/schedules/due";
+import { timetableOf } from "../operator/due";
 import type { Verdict } from "../remember/composeStatus";
 import { isSameMemory, type Memory } from "../remember/memory";
 import { releaseFormer } from "../write/childSender";

@@ -11,8 +11,8 @@ import {
   timeOf,
 } from "../base/objects";
 import { clean } from "../base/text";
-import { applyEntry, isAppliedAs, ownedValues } from "../fields/managedFields";
 import type { JsonPatchOperation } from "../kubernetes/client";
+import { applyEntry, isAppliedAs, ownedValues } from "../kubernetes/managedFields";
 import { fitting } from "../operator/contentSchema";
 import { schemaOfField, storedForm } from "../operator/storedForm";
 

@@ -6,7 +6,7 @@ import type { JsonObject, KubernetesObject, ObjectName } from "../base/objects";
 import { isKindKey } from "../base/resource";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { RememberedPlaces } from "../observe/ownership";
-import type { ScheduleMemory } from "../operator/schedules/due";
+import type { ScheduleMemory } from "../operator/due";
 import { DIGEST, digestIn, type StatusChange, type StatusVerdict } from "./composeStatus";
 
 /**

@@ -1,8 +1,8 @@
 import type { KubernetesObject } from "../base/objects";
-import { applyEntry } from "../fields/managedFields";
 import { MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { type ApiError, Conflicts, isApiError, isMisfit } from "../kubernetes/errors";
+import { applyEntry } from "../kubernetes/managedFields";
 import type { Child, ChildStore } from "../observe/childStore";
 import { isMarked, markManagerOf, marksIn } from "../observe/marks";
 import { conflictWith } from "../observe/ownership";

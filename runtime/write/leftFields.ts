@@ -1,8 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { fingerprintForName, isRecord, valueAlong, type Way } from "../base/json";
 import type { KubernetesObject, Manifest } from "../base/objects";
-import { applyEntry, fieldsThatStay, isOwned, type OwnedField, ownedValues } from "../fields/managedFields";
 import { ApiError, isUndecided } from "../kubernetes/errors";
+import {
+  applyEntry,
+  fieldsThatStay,
+  isOwned,
+  type OwnedField,
+  ownedValues,
+} from "../kubernetes/managedFields";
 
 /** The name of a field that is in no list: "spec.strategy.rollingUpdate". */
 const FIELD = /^[A-Za-z]\w*(\.[A-Za-z]\w*)+$/;

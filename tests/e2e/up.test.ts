@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { KubernetesObject } from "../../runtime/base/objects";
-import { ownedValues } from "../../runtime/fields/managedFields";
+import { ownedValues } from "../../runtime/kubernetes/managedFields";
 import { FORMS } from "./support/forms";
 import { session } from "./support/hooks";
 import { waitFor } from "./support/progress";

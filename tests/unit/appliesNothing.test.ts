@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { JsonObject, Manifest } from "../../runtime/base/objects";
-import { appliesNothing } from "../../runtime/fields/managedFields";
+import { appliesNothing } from "../../runtime/kubernetes/managedFields";
 import { withinCpuTime } from "../support/cpuTime";
 
 /** A manifest of another kind. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { CronError, isDay, parseCron } from "../../runtime/operator/schedules/cron";
+import { CronError, isDay, parseCron } from "../../runtime/operator/cron";
 
 function complaint(text: string): string {
   try {

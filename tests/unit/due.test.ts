@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseCron } from "../../runtime/operator/schedules/cron";
-import { doneAt, due, type ScheduleMemory } from "../../runtime/operator/schedules/due";
-import { Occurrences } from "../../runtime/operator/schedules/occurrences";
+import { parseCron } from "../../runtime/operator/cron";
+import { doneAt, due, type ScheduleMemory } from "../../runtime/operator/due";
+import { Occurrences } from "../../runtime/operator/occurrences";
 
 const at = (text: string) => Date.parse(text);
 const NIGHTLY = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };

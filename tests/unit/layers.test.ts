@@ -27,15 +27,14 @@ type Rooms = Readonly<Record<string, readonly string[]>>;
 
 const CORE: Rooms = {
   base: [],
-  fields: ["base"],
-  kubernetes: ["base", "fields"],
+  kubernetes: ["base"],
   operator: ["base"],
   leadership: ["base", "kubernetes"],
   handler: ["base", "operator"],
-  observe: ["base", "fields", "kubernetes", "operator"],
+  observe: ["base", "kubernetes", "operator"],
   when: ["base"],
-  write: ["base", "fields", "kubernetes", "operator", "observe"],
-  remember: ["base", "fields", "kubernetes", "operator", "observe"],
+  write: ["base", "kubernetes", "operator", "observe"],
+  remember: ["base", "kubernetes", "operator", "observe"],
   secrets: ["base"],
   reconcile: [
     "base",
@@ -51,7 +50,6 @@ const CORE: Rooms = {
   report: ["base", "kubernetes", "operator", "leadership", "when", "remember", "reconcile"],
   engine: [
     "base",
-    "fields",
     "kubernetes",
     "operator",
     "leadership",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Cron, isDay, parseCron } from "../../runtime/operator/schedules/cron";
-import { isTimeZone, Occurrences } from "../../runtime/operator/schedules/occurrences";
+import { type Cron, isDay, parseCron } from "../../runtime/operator/cron";
+import { isTimeZone, Occurrences } from "../../runtime/operator/occurrences";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;

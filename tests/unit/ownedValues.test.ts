@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { KubernetesObject, ManagedFieldsEntry } from "../../runtime/base/objects";
-import { applyEntry, ownedValues } from "../../runtime/fields/managedFields";
+import { applyEntry, ownedValues } from "../../runtime/kubernetes/managedFields";
 import { withinCpuTime } from "../support/cpuTime";
 import { configMap, entryOf, MANAGER, observed } from "./support/objects";
 

@@ -19,11 +19,9 @@ export const FOLDERS: Readonly<Record<string, string>> = {
   "runtime/": "The engine: knows no Pulumi, no kubeconfig.",
   "runtime/base/": "What everything may use and what knows nothing above it.",
   "runtime/base/http/": "The servers' common parts, and the one reader of bodies.",
-  "runtime/fields/": "Server-side apply: what managedFields say of an object. Pure.",
   "runtime/kubernetes/": "A small client: requests, the gate that puts them in order, typed errors.",
   "runtime/operator/":
     "What an operator is to the engine, and what becomes of an event from outside (mapEvent.ts).",
-  "runtime/operator/schedules/": "Cron, time zones, and what is due: one pure function (due.ts).",
   "runtime/leadership/": "Who may write: a Lease, and how it is handed over in a roll-out.",
   "runtime/handler/": "The contract, and the handler's processes.",
   "runtime/handler/container/":

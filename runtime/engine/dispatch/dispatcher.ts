@@ -19,9 +19,9 @@ import {
 } from "../../base/objects";
 import { isListed } from "../../base/resource";
 import { isCausedBy } from "../../base/turn";
-import { applyEntry } from "../../fields/managedFields";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
+import { applyEntry } from "../../kubernetes/managedFields";
 import type { Emit } from "../../observe/news";
 import { hasElsewhere } from "../../observe/ownership";
 import { notSyncedError } from "../../reconcile/completeness";

@@ -1,5 +1,5 @@
-import { spread } from "../../base/json";
-import { timeOf } from "../../base/objects";
+import { spread } from "../base/json";
+import { timeOf } from "../base/objects";
 import { parseCron } from "./cron";
 import { Occurrences } from "./occurrences";
 
