@@ -1,3 +1,4 @@
+// What managedFields say of an object: whose each field is. Pure.
 import { isDeepStrictEqual } from "node:util";
 import { isEmptyMap, isRecord, ownValue, readJson, type Way } from "../base/json";
 import {

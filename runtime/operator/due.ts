@@ -1,3 +1,4 @@
+// Which of the schedules of an object are due. One pure function.
 import { spread } from "../base/json";
 import { timeOf } from "../base/objects";
 import { parseCron } from "./cron";
