@@ -162,6 +162,12 @@ describe("KubernetesClient", () => {
       }
     });
 
+    it("reads few pages in vain where small and large objects take turns", async () => {
+      const mixed = Array.from({ length: 100 }, (_, index) => (index % 25 < 20 ? SMALL : LARGE));
+      const { asked, pages } = await listed(mixed);
+      assert.ok(asked.length < 1.5 * pages.length, `${asked.length} requests, ${pages.length} pages`);
+    });
+
     it("has one that is longer if that is one object", async () => {
       const { asked } = await listed([5_000_000, SMALL]);
       assert.deepStrictEqual(asked, [20, 3, 1, 1]);
