@@ -72,6 +72,18 @@ export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
   };
 }
 
+/** The part of it that names the owner and the operator. No handler chooses any of it, so that none is ever to be removed. */
+export function ownerMarksIn(manifest: Manifest): Manifest {
+  const { metadata, ...kind } = marksIn(manifest);
+  const only = (map: Record<string, string> | undefined, keys: readonly string[]) =>
+    Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => keys.includes(key)));
+  const labels = only(metadata.labels, [CHILD_OF_LABEL, OWNER_UID_LABEL, OWNER_RANGE_LABEL]);
+  return {
+    ...kind,
+    metadata: { ...metadata, labels, annotations: only(metadata.annotations, [OWNER_ANNOTATION]) },
+  };
+}
+
 /**
  * Whether an object has all marks of its owner, as they were applied. An owner reference in another version of the owner's kind is
  * not: if the cluster stops serving that version, Kubernetes' garbage collector can no longer find out what has become of the owner.

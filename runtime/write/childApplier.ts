@@ -1,10 +1,10 @@
-import type { KubernetesObject } from "../base/objects";
+import { type KubernetesObject, kindAndName, type Manifest } from "../base/objects";
 import { MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
-import { type ApiError, Conflicts, isApiError, isMisfit } from "../kubernetes/errors";
+import { ApiError, Conflicts, isApiError, isMisfit } from "../kubernetes/errors";
 import { applyEntry } from "../kubernetes/managedFields";
 import type { Child, ChildStore } from "../observe/childStore";
-import { isMarked, markManagerOf, marksIn } from "../observe/marks";
+import { isMarked, markManagerOf, marksIn, ownerMarksIn } from "../observe/marks";
 import { conflictWith } from "../observe/ownership";
 import {
   ChildSender,
@@ -80,7 +80,7 @@ export class ChildApplier {
       target = { how: "apply", seen: { ...seenOf(known), object } };
     }
     // The child was created once, so it is not created again. But it may exist without its marks.
-    else if (child.isCreated) target = await this.look(child, scope);
+    else if (child.isCreated) target = await this.look(child, scope, unseen(child));
     // The child may have gone with its owner.
     else if (store.isUnsure(child.resource, child.manifest.metadata)) await scope.confirmOwner();
     let conflicts: Conflicts | undefined;
@@ -108,7 +108,8 @@ export class ChildApplier {
    * @param inTheWay that an object with this name exists, although no child of this owner was known
    * @returns what to write onto that object. Undefined: nothing
    * @throws ReconcileFailure if the object must not be touched; ObjectGoneError. Throws `inTheWay` if the object is a child of the
-   *   owner: the handler was asked without it, and must be asked again
+   *   owner, perhaps one that had lost marks, which it then has again. The handler was asked without it, and must be asked again: its
+   *   answer may have another password than the child
    */
   private async look(
     child: DesiredChild,
@@ -137,7 +138,10 @@ export class ChildApplier {
     const isNever = child.update === "never";
     if (isNever && isOwned && isMarked(found, child.manifest)) return undefined;
     if (!this.hasWritten(found)) return { how: "adopt", seen };
-    return { how: isNever ? "mark" : "apply", seen };
+    if (isNever) return { how: "mark", seen };
+    if (!inTheWay) return { how: "apply", seen };
+    await this.restoreMarks(child, ownerMarksIn(child.manifest), seen, scope);
+    throw inTheWay;
   }
 
   private async writeOnto(
@@ -145,7 +149,7 @@ export class ChildApplier {
     child: DesiredChild,
     scope: WriteScope,
   ): Promise<ChildVerb | undefined> {
-    if (target.how === "mark") return this.restoreMarks(child, target.seen, scope);
+    if (target.how === "mark") return this.restoreMarks(child, marksIn(child.manifest), target.seen, scope);
     const { seen } = target;
     const { object, created } = await this.sender.sendOver(seen, child, scope.client);
     if (this.sender.formerManagers.length > 0) await this.releaseFormer(child, object, scope);
@@ -154,15 +158,19 @@ export class ChildApplier {
     return object.metadata.resourceVersion === seen?.resourceVersion ? undefined : "patched";
   }
 
-  /** Restores the marks of a child that is never updated, and changes nothing else in it. */
-  private async restoreMarks(child: DesiredChild, seen: Seen, { client }: WriteScope): Promise<ChildVerb> {
+  /** Restores these marks of a child, and changes nothing else in it. */
+  private async restoreMarks(
+    child: DesiredChild,
+    marks: Manifest,
+    seen: Seen,
+    { client }: WriteScope,
+  ): Promise<ChildVerb> {
     const { resource, manifest } = child;
     const fieldManager = markManagerOf(this.sender.fieldManager);
-    const marks = conditional(marksIn(manifest), seen);
     const { object } = await this.store.write(resource, manifest.metadata, undefined, () =>
-      client.apply(resource, marks, { fieldManager, force: true }),
+      client.apply(resource, conditional(marks, seen), { fieldManager, force: true }),
     );
-    if (!isMarked(object, manifest)) throw marksTaken(child);
+    if (!isMarked(object, marks)) throw marksTaken(child);
     return "patched";
   }
 
@@ -236,6 +244,12 @@ export class ChildApplier {
       return "recreated";
     }
   }
+}
+
+/** That a child which was created once may exist, although no watch shows it. Undefined if no answer replaces its content. */
+function unseen({ manifest: { kind, metadata }, update }: DesiredChild): ApiError | undefined {
+  if (update === "never") return undefined;
+  return new ApiError(409, { message: `${kindAndName(kind, metadata)} was not known` }, "GET");
 }
 
 /**

@@ -71,6 +71,23 @@ describe("ChildWriter", () => {
       assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
     });
 
+    for (const isCreated of [false, true])
+      it(`only marks onto one that has lost them and is shown no more${isCreated ? ", also if it is created once" : ""}: the handler was asked without it`, async () => {
+        const other = desired({ key: "2" }, { isCreated });
+        await bench.apply();
+        const { metadata } = bench.there() as KubernetesObject;
+        const { [CHILD_OF_LABEL]: _, ...labels } = metadata.labels ?? {};
+        bench.change({ labels });
+        bench.store.sink(CONFIG_MAPS, undefined).remove(bench.there() as KubernetesObject);
+        await assert.rejects(bench.apply(other), isRace);
+        assert.deepEqual(
+          [bench.there()?.metadata.labels, bench.there()?.["data"]],
+          [metadata.labels, { key: "1" }],
+        );
+        assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
+        assert.equal(verbOf(await bench.apply(other)), "patched");
+      });
+
     it("a child again that went, if its owner still exists", async () => {
       await bench.apply();
       bench.store.sink(CONFIG_MAPS, undefined).remove(bench.there() as KubernetesObject);
@@ -295,6 +312,7 @@ describe("ChildWriter", () => {
       );
       const { [OWNER_UID_LABEL]: _, ...labels } = left.metadata.labels ?? {};
       bench.change({ labels });
+      await assert.rejects(bench.apply(), isRace);
       assert.equal(verbOf(await bench.apply()), "patched");
       assert.equal(bench.there()?.metadata.uid, left.metadata.uid);
     });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import { always, eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
+import type { ObjectPlan } from "../support/testOperator";
 import { answering, useOperator } from "../support/useOperator";
 import { Webhook } from "../support/webhook";
 
@@ -12,6 +13,16 @@ const LOSSES = [
   ["the label with its owner's range", { labels: { "argosy.dev/owner-range": null } }],
   ["the label of the operator", { labels: { "argosy.dev/child-of": null } }],
 ] as const;
+
+/** As docs/recipes.md has it: without the Secret, it makes another password. */
+const PASSWORD_MAKER = `
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, object, children: [known] } = JSON.parse(line);
+  const metadata = { name: object.metadata.name, ...(object.spec.far && { namespace: object.spec.far }) };
+  const data = { password: known?.data.password ?? btoa(crypto.randomUUID()) };
+  console.log(JSON.stringify({ id, children: [{ apiVersion: "v1", kind: "Secret", metadata, data }] }));
+});
+`;
 
 describe("when a child elsewhere loses", function () {
   this.timeout(60_000);
@@ -114,5 +125,36 @@ describe("when an object loses the finalizer for children elsewhere", function (
     isRefused = false;
     await eventually(() => bench.api.assertGone(object), { timeoutMs: 20_000 });
     await bench.api.assertGone(far);
+  });
+});
+
+describe("when a child loses a mark whose handler makes a value only once", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "password-maker", children: ["v1/Secret"], handler: PASSWORD_MAKER });
+
+  it("the handler is shown the child, which keeps the value and gets the mark back", async () => {
+    const losses = [...LOSSES.map(([, metadata]) => metadata), { ownerReferences: null }, { labels: null }];
+    const scenes = losses.flatMap((metadata, at) =>
+      ["near", "far"].map((place) => ({ metadata, place, at })),
+    );
+    const far = await bench.api.newNamespace("far");
+    for (const { metadata, place, at } of scenes) {
+      // Without its labels, a child elsewhere is no child any more.
+      if (place === "far" && "labels" in metadata && metadata.labels === null) continue;
+      const object = await bench.applied(`${place}-${at}`, (place === "far" ? { far } : {}) as ObjectPlan);
+      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: object.metadata.name } };
+      const child = inNamespace(secret, place === "far" ? far : bench.namespace);
+      const { data, metadata: before } = await bench.api.get(child);
+      await bench.api.patch(child, { metadata });
+      await eventually(async () => {
+        const now = await bench.api.get(child);
+        const marks = ({ labels, annotations, ownerReferences }: typeof before) => [
+          labels,
+          annotations,
+          ownerReferences,
+        ];
+        assert.deepEqual([now["data"], marks(now.metadata)], [data, marks(before)], `${place}-${at}`);
+      });
+    }
   });
 });
