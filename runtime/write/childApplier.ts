@@ -47,7 +47,12 @@ type Target =
   /** The whole child. To adopt is to apply to an object that we have not written before. */
   | { readonly how: "apply" | "adopt"; readonly seen: Seen }
   /** Only the marks, since the child is never updated. */
-  | { readonly how: "mark"; readonly seen: Seen };
+  | { readonly how: "mark"; readonly seen: Seen }
+  /**
+   * Only what names the owner, since the handler was asked without this object, and must be asked again, with it: its answer may have
+   * another password. `inTheWay` says that, and `isOffered` whether the object is to be adopted.
+   */
+  | { readonly how: "show"; readonly seen: Seen; readonly isOffered: boolean; readonly inTheWay: ApiError };
 
 /**
  * Applies one child to the object that has its name now: creates it, changes it, takes it over, or puts back its marks. An
@@ -77,7 +82,8 @@ export class ChildApplier {
     if (known && child.update === "never") target = { how: "mark", seen: seenOf(known) };
     else if (known) {
       const object = await store.readOwned(known);
-      target = { how: "apply", seen: { ...seenOf(known), object } };
+      const isOffered = object && !this.sender.managers.some((manager) => applyEntry(object, manager));
+      target = { how: isOffered ? "adopt" : "apply", seen: { ...seenOf(known), object } };
     }
     // The child was created once, so it is not created again. But it may exist without its marks.
     else if (child.isCreated) target = await this.look(child, scope, unseen(child));
@@ -86,19 +92,25 @@ export class ChildApplier {
     let conflicts: Conflicts | undefined;
     while (target) {
       try {
-        return await this.writeOnto(target, child, scope);
+        if (target.how !== "show") return await this.writeOnto(target, child, scope);
+        await this.show(target, child, scope);
       } catch (error) {
         if (isAnotherObject(error)) {
-          const { seen }: Target = target;
-          target = await this.look(child, scope, seen ? undefined : error);
+          const { seen, how }: Target = target;
+          target = await this.look(child, scope, !seen || how === "show" ? error : undefined);
           conflicts ??= new Conflicts();
           conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
-        } else if (!target.seen || !(isFieldRefused(error) || isMisfit(error))) throw error;
+          continue;
+        }
+        if (!target.seen || !(isFieldRefused(error) || isMisfit(error))) throw error;
         // Nothing is deleted that we did not apply.
-        else if (target.how === "adopt") throw adoptionRefused(child, error, scope);
-        else if (child.update === "recreate") return this.recreate(child, target.seen, error, scope);
-        else throw error;
+        if (target.how === "adopt" || (target.how === "show" && target.isOffered))
+          throw adoptionRefused(child, error, scope);
+        if (target.how !== "show" && child.update === "recreate")
+          return this.recreate(child, target.seen, error, scope);
+        throw error;
       }
+      throw target.inTheWay;
     }
     return undefined;
   }
@@ -108,8 +120,7 @@ export class ChildApplier {
    * @param inTheWay that an object with this name exists, although no child of this owner was known
    * @returns what to write onto that object. Undefined: nothing
    * @throws ReconcileFailure if the object must not be touched; ObjectGoneError. Throws `inTheWay` if the object is a child of the
-   *   owner, perhaps one that had lost marks, which it then has again. The handler was asked without it, and must be asked again: its
-   *   answer may have another password than the child
+   *   owner: the handler was asked without it, and must be asked again
    */
   private async look(
     child: DesiredChild,
@@ -137,15 +148,13 @@ export class ChildApplier {
     const seen = { ...seenOf(found.metadata), object: found };
     const isNever = child.update === "never";
     if (isNever && isOwned && isMarked(found, child.manifest)) return undefined;
-    if (!this.hasWritten(found)) return { how: "adopt", seen };
-    if (isNever) return { how: "mark", seen };
-    if (!inTheWay) return { how: "apply", seen };
-    await this.restoreMarks(child, ownerMarksIn(child.manifest), seen, scope);
-    throw inTheWay;
+    const isOffered = !this.hasWritten(found);
+    if (!inTheWay || isNever) return { how: isOffered ? "adopt" : isNever ? "mark" : "apply", seen };
+    return { how: "show", seen, isOffered, inTheWay };
   }
 
   private async writeOnto(
-    target: Target,
+    target: Exclude<Target, { how: "show" }>,
     child: DesiredChild,
     scope: WriteScope,
   ): Promise<ChildVerb | undefined> {
@@ -156,6 +165,16 @@ export class ChildApplier {
     if (created) return "created";
     if (target.how === "adopt") return "adopted";
     return object.metadata.resourceVersion === seen?.resourceVersion ? undefined : "patched";
+  }
+
+  /** Makes an object a child, and changes nothing else in it. What cannot be changed as the handler wants it stays without marks. */
+  private async show(
+    { seen, isOffered }: Extract<Target, { how: "show" }>,
+    child: DesiredChild,
+    scope: WriteScope,
+  ): Promise<void> {
+    if (isOffered) await this.sender.tryOver(seen, child, scope.client);
+    await this.restoreMarks(child, ownerMarksIn(child.manifest), seen, scope);
   }
 
   /** Restores these marks of a child, and changes nothing else in it. */

@@ -43,6 +43,17 @@ export class ChildSender {
     this.formerManagers = formerManagersOf(store.operator);
   }
 
+  /** The field managers with which children are, and were, applied. */
+  get managers(): readonly string[] {
+    return [this.fieldManager, ...this.formerManagers];
+  }
+
+  /** Tries whether the API server would let a child be applied over an object. @throws ApiError, ApiUnreachableError */
+  async tryOver(seen: Seen, { resource, manifest }: DesiredChild, client: KubernetesClient): Promise<void> {
+    const options = { fieldManager: this.fieldManager, force: true, dryRun: true };
+    await client.apply(resource, conditional(manifest, seen), options);
+  }
+
   /**
    * Server-side apply. The fields that the operator applied under a former name stay until they are released. The API server may
    * refuse them together with the new ones: two ports of a Service need names. So if the manifest leaves some of them out, it is

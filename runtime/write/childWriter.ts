@@ -25,6 +25,7 @@ export interface Orphan extends Child {
  * Guarantees, each with a test in tests/unit/childWriter.test.ts and tests/integration/hostile:
  * - Only what we applied is changed or deleted, and what was offered for adoption.
  * - A write to an existing child has the version that was seen. If another client has written since, we read again first.
+ * - The content of a child that the handler was not shown stays, unless it is never updated: only its marks are written.
  * - Marks that a child lost are put back only if its owner still exists: `kubectl delete --cascade=orphan` keeps the child.
  */
 export class ChildWriter {

@@ -267,11 +267,17 @@ describe("ChildWriter", () => {
         assert.deepEqual(bench.there(), before);
       });
 
-    it("only if it is offered for adoption", async () => {
+    it("only if it is offered for adoption, and the handler has been shown it", async () => {
       bench.cluster.put(foreign({ annotations: { "argosy.dev/adopt": "true" } }));
+      await assert.rejects(bench.apply(), isRace);
+      const [shown] = bench.store.of(OWNER.metadata.uid);
+      assert.ok(shown);
+      assert.deepEqual([bench.confirmed, bench.there()?.["data"]], [1, { theirs: "1" }]);
       assert.equal(verbOf(await bench.apply()), "adopted");
-      assert.equal(bench.confirmed, 1);
-      assert.equal(bench.there()?.metadata.uid, "foreign-uid");
+      assert.deepEqual(
+        [bench.there()?.metadata.uid, verbOf(await bench.apply())],
+        ["foreign-uid", undefined],
+      );
     });
 
     it("and deletes none to create it again, although it is offered for adoption", async () => {

@@ -29,7 +29,7 @@ const NEEDED: Readonly<Record<string, readonly [number, number]>> = {
   never: [4, 7],
   recreate: [2, 6],
   retired: [2, 5],
-  adoption: [2, 7],
+  adoption: [3, 10],
   "former name": [3, 16],
   "watch with state": [3, 14],
   "a schedule is due": [3, 8],

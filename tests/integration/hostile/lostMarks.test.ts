@@ -157,4 +157,24 @@ describe("when a child loses a mark whose handler makes a value only once", func
       });
     }
   });
+
+  it("nor does it lose the value when it is offered for adoption: its managedFields were removed, or others made it", async () => {
+    const secret = (name: string) =>
+      inNamespace({ apiVersion: "v1", kind: "Secret", metadata: { name } }, bench.namespace);
+    const object = await bench.applied("wiped");
+    const { data } = await bench.api.get(secret("wiped"));
+    await bench.api.patch(secret("wiped"), { metadata: { managedFields: [{}] } });
+    await bench.failed(object, "ChildConflict");
+    await bench.api.create({ ...secret("theirs"), data: { password: "dGhlaXJz" } });
+    const other = await bench.applyObject("theirs");
+    await bench.failed(other, "ChildConflict");
+    for (const name of ["wiped", "theirs"])
+      await bench.api.annotate(secret(name), { "argosy.dev/adopt": "true" });
+    for (const each of [object, other]) {
+      await bench.reconcileAgain(each);
+      await bench.ready(each);
+    }
+    assert.deepEqual((await bench.api.get(secret("wiped")))["data"], data);
+    assert.deepEqual((await bench.api.get(secret("theirs")))["data"], { password: "dGhlaXJz" });
+  });
 });
