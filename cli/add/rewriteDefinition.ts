@@ -1,5 +1,6 @@
 // A change of an operator's definition, and what it changes in the operator's rights.
 import { readFileSync } from "node:fs";
+import path from "node:path";
 import type { Document } from "yaml";
 import { buildHandlerRoles, buildRoles } from "../../components/manifests/operator/rbac";
 import { check } from "../../definition/checks";
@@ -8,9 +9,11 @@ import { loadOperator } from "../../definition/loadOperator";
 import { displayPath, Problems } from "../../definition/problems";
 import { DEFINITION } from "../../definition/schema";
 import type { Operator } from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
 import { keepingLineEnds } from "../common/lineEnds";
 import { rewriteFile } from "../common/rewriteFile";
 import { print } from "../common/terminal";
+import { type HeldLock, takeLock } from "../controlPlane/lock";
 import { DEFAULT_HOME } from "../inspect/installed";
 import { compareRights, objectsOf, placeOf, type Right, rightsIn } from "../rights/rights";
 import { onlyDocument } from "./yamlEntry";
@@ -20,26 +23,46 @@ import { onlyDocument } from "./yamlEntry";
  *
  * @param change gives the new text, whose lines end with LF
  * @param done what was done, in a sentence
- * @throws OperatorError if the definition would be wrong, and what `change` throws. The file is then as before
+ * @throws OperatorError if the definition would be wrong, CommandError while another process rewrites it, and what `change` throws.
+ *   The file is then as before
  */
-export function rewriteDefinition(
+export async function rewriteDefinition(
   operator: Operator,
   change: (text: string, document: Document, file: string) => string,
   done: string,
-): void {
+): Promise<void> {
   const file = definitionFile(operator.folder);
-  const text = readFileSync(file, "utf8");
-  const changed = keepingLineEnds(text, (lines) => change(lines, onlyDocument(lines), displayPath(file)));
-  checkText(changed, file);
-  rewriteFile(file, changed);
+  const lock = await lockOf(file);
   try {
-    const after = loadOperator(operator.folder);
-    print(`${displayPath(file)}: ${done}`);
-    print(rightsChanged(operator, after));
+    const text = readFileSync(file, "utf8");
+    const changed = keepingLineEnds(text, (lines) => change(lines, onlyDocument(lines), displayPath(file)));
+    checkText(changed, file);
+    rewriteFile(file, changed);
+    try {
+      const after = loadOperator(operator.folder);
+      print(`${displayPath(file)}: ${done}`);
+      print(rightsChanged(operator, after));
+    } catch (error) {
+      // Other files of the operator may show that the definition is wrong.
+      rewriteFile(file, text);
+      throw error;
+    }
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Two commands that read the same text would each write it without the other's change. */
+async function lockOf(file: string): Promise<HeldLock> {
+  const { dir, base } = path.parse(file);
+  try {
+    const lock = await takeLock(path.join(dir, `.${base}.lock`));
+    if (!("owner" in lock)) return lock;
+    const who = lock.owner === undefined ? "another process" : `process ${lock.owner}`;
+    throw new CommandError(`${displayPath(file)}: ${who} changes it now. Run this command again.`);
   } catch (error) {
-    // Other files of the operator may show that the definition is wrong.
-    rewriteFile(file, text);
-    throw error;
+    // The user knows the folder, and not the lock.
+    throw error instanceof CommandError ? error : Object.assign(error as Error, { path: dir });
   }
 }
 

@@ -41,7 +41,7 @@ export default command({
       ...grants.map((value) => ({ field: "grants", value })),
     ];
     const names = entries.map(({ key, value }) => key ?? nameOf(value)).join(" and ");
-    rewriteDefinition(
+    await rewriteDefinition(
       operator,
       (text, before, file) => {
         for (const entry of added) refuseEntry(entry, before, file);

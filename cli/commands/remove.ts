@@ -43,7 +43,7 @@ export default command({
       field === "children" && !operator.children.some((each) => each.retired && kindKey(each) === first);
     // Grants are not valid without a kind of children that needs them.
     const ungrants = retires && isGranting(kindOfKey(first)) && !siblings.some(isGranting);
-    rewriteDefinition(
+    await rewriteDefinition(
       operator,
       (text, document, file) => {
         if (isAliased(document, field))

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
 import { onlyDocument, withEntry, withoutEntry } from "../../cli/add/yamlEntry";
 import { main } from "../../cli/argosy";
 import { keepingLineEnds } from "../../cli/common/lineEnds";
+import { takeLock } from "../../cli/controlPlane/lock";
 import type { Json } from "../../runtime/base/objects";
 import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
@@ -255,6 +256,21 @@ describe("argosy add", () => {
     ] as const) {
       assert.match(await refused(code, "add", ...args), complaint);
     }
+  });
+
+  it("does not write over the change of another command", async () => {
+    const held = await takeLock(path.join(root, "handlers/widget/.operator.yaml.lock"));
+    assert.ok("release" in held);
+    const complaint = /operator\.yaml: process \d+ changes it now\. Run this command again\.\n$/;
+    assert.match(await refused(1, "add", "env", "widget", "A=1"), complaint);
+    assert.match(await refused(1, "remove", "child", "widget", "v1/ConfigMap"), complaint);
+    await held.release();
+    await add("env", "widget", "A=1");
+    assert.deepEqual(readdirSync(path.join(root, "handlers/widget")).sort(), [
+      "crd.yaml",
+      "main.py",
+      "operator.yaml",
+    ]);
   });
 });
 
