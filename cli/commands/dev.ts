@@ -227,7 +227,7 @@ async function work(
     await workshop.open();
     await renewGarbageCollector(cluster);
     const operators = workshop.running.map(({ operator }) => operator);
-    await printInstructions(kubeconfig?.path, operators, local, scratch);
+    await printInstructions(kubeconfig?.path, operators, local, scratch, client);
     for (const line of debugged?.instructions() ?? []) print(`${style("yellow", "debug:")} ${line}`);
     return await untilAborted(signal, (fail) => {
       // A user's cluster may be away for a while. The embedded control plane does not come back.
@@ -329,10 +329,13 @@ async function printInstructions(
   operators: readonly Operator[],
   { url, token }: LocalServer,
   scratch: string,
+  client: KubernetesClient,
 ): Promise<void> {
   print(`\n${style("bold", "In another terminal:")}`);
   // A broken fixture is for argosy test to report.
-  const examples = operators.map((operator) => writeExample(operator, scratch).catch(() => undefined));
+  const examples = operators.map((operator) =>
+    writeExample(operator, scratch, client).catch(() => undefined),
+  );
   const { kubectl } = programPaths(cacheDirectory());
   const found = (await Promise.all(examples)).filter((file) => file !== undefined);
   const events = eventCommands(operators, url, token);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -8,6 +8,7 @@ import { CommandProcess, processesNaming } from "./cliProcess";
 
 const website = path.join(__dirname, "..", "..", "examples", "14-manifest-template");
 const memcached = path.join(__dirname, "..", "..", "examples", "memcached");
+const WATCHED = "{ apiVersion: apps/v1, kind: Deployment, labels: { watched: 'yes' } }";
 
 describe("npm run dev", function () {
   this.timeout(180_000);
@@ -21,6 +22,7 @@ describe("npm run dev", function () {
     await cp(memcached, path.join(handlers, "memcached"), { recursive: true });
     await copyWebsite("broken");
     await edit("broken/operator.yaml", (text) => text.replace("children:", "childen:"));
+    await writeWatcher();
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
     await dev.printed(/Press Ctrl-C to stop/);
   });
@@ -28,6 +30,19 @@ describe("npm run dev", function () {
     dev?.kill();
     await rm(folder, { recursive: true, force: true });
   });
+
+  /** Adds an operator that watches Deployments, with a fixture that has no spec. */
+  async function writeWatcher(): Promise<void> {
+    const watcher = path.join(handlers, "watcher");
+    await mkdir(path.join(watcher, "fixtures"), { recursive: true });
+    const files = {
+      "operator.yaml": `{ watch: ${WATCHED}, handler: main.py, children: [v1/ConfigMap] }`,
+      "main.py": "def reconcile(request):\n    return {'children': []}\n",
+      "fixtures/created.yaml":
+        "object: { metadata: { name: web, labels: { watched: 'yes' } } }\nanswer: { children: [] }\n",
+    };
+    for (const [name, text] of Object.entries(files)) await writeFile(path.join(watcher, name), text);
+  }
 
   /** Adds the operator of websites under a name of its own. */
   async function copyWebsite(name: string): Promise<void> {
@@ -54,6 +69,9 @@ describe("npm run dev", function () {
     const example = await dev.printed(/(?<=kubectl apply -f )\S+/);
     await promisify(execFile)(kubectl, ["--kubeconfig", kubeconfig, "apply", "-f", example]);
     await dev.printed(/default\/sessions {2}gen 1 {2}created Deployment sessions, created Service sessions/);
+    // The API server would refuse a Deployment without a spec.
+    await dev.printed(/watcher: running/);
+    assert.doesNotMatch(dev.stdout, /watcher\.yaml/);
     const metrics = await (await fetch(await dev.printed(/(?<=curl )\S+/))).text();
     assert.match(metrics, /argosy_reconciles_total\{result="succeeded",operator="memcached"\}/);
   });

@@ -254,7 +254,7 @@ describe("the numbered examples, on an API server", function () {
 
   /** The object that `argosy dev` prints for a first try, in a namespace. */
   async function firstObject(operator: Operator, namespace: string): Promise<Manifest> {
-    const file = await writeExample(operator, scratch);
+    const file = await writeExample(operator, scratch, cluster.api.client);
     assert.ok(file);
     const given = parse(readFileSync(file, "utf8")) as Manifest;
     return operator.customResource.namespaced ? inNamespace(given, namespace) : given;
