@@ -6,6 +6,7 @@ import { didYouMean } from "../../definition/nearest";
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/base/objects";
 import { kindOfKey } from "../../runtime/base/resource";
 import type { Operator } from "../../runtime/cli";
+import { asTyped } from "../common/asTyped";
 import { UsageError } from "../common/commandError";
 import { operatorsOptions, option, type ValuesOf } from "../common/options";
 import { DEFAULT_HOME } from "../inspect/installed";
@@ -57,11 +58,12 @@ export const THINGS: Readonly<Record<string, Thing>> = {
     removal: "apps/v1/Deployment",
     options: ["update", "grants"],
     field: "children",
-    entriesOf: ([kind, ...others], { update, grants }, { name, grants: granted = [] }) => {
+    entriesOf: ([kind, ...others], options, { name, grants: granted = [] }) => {
+      const { update, grants } = options;
       if (kind === undefined || others.length > 0) return undefined;
       if (grants === undefined && granted.length === 0 && isGranting(kindOfKey(kind))) {
         throw new UsageError(
-          `Say which rights a ${kindOfKey(kind).kind} may grant: argosy add child ${name} ${kind} --grants ClusterRole/view`,
+          `Say which rights a ${kindOfKey(kind).kind} may grant: ${asTyped(`add child ${name} ${kind} --grants ClusterRole/view`, options)}`,
         );
       }
       return [{ value: update === undefined ? kind : { ...kindOfKey(kind), update } }];

@@ -84,7 +84,7 @@ async function chosen(
       if (why === undefined) choices.push({ operator });
       else
         progress(
-          `${operator.name}: left out, because ${why}. To include it: ${asTyped(`diff ${operator.name}`)}`,
+          `${operator.name}: left out, because ${why}. To include it: ${asTyped(`diff ${operator.name}`, options)}`,
         );
     }
   }

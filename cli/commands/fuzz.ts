@@ -129,9 +129,10 @@ function tellOf(
   operator: Operator,
   outcome: Outcome,
   seed: number,
-  { json }: FuzzOptions,
+  options: FuzzOptions,
   style: Style,
 ): void {
+  const { json } = options;
   const { violation, counterexample, cases, refused, answers, known } = outcome;
   const { name, folder } = operator;
   const file = violation && counterexample && writeCounterexample(counterexample, violation, operator, seed);
@@ -165,10 +166,10 @@ function tellOf(
         "    ",
       ),
     );
-  const again = `argosy fuzz ${name} --seed ${seed}`;
+  const again = asTyped(`fuzz ${name} --seed ${seed}`, options);
   if (file)
     print(
-      `  written: ${displayPath(file)}. It fails until the handler is mended: ${asTyped(`test ${name}`)}`,
+      `  written: ${displayPath(file)}. It fails until the handler is mended: ${asTyped(`test ${name}`, options)}`,
     );
   else print(`  no fixture shows it. To see it again: ${again}`);
 }

@@ -21,12 +21,12 @@ import { asTyped } from "../common/asTyped";
 import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { writeNewFiles } from "../common/newFiles";
-import { choice, flag, operatorsOptions, option } from "../common/options";
+import { choice, flag, type HandlersOptions, operatorsOptions, option } from "../common/options";
 import { findProject } from "../common/project";
 import { rewriteFile } from "../common/rewriteFile";
 import { print } from "../common/terminal";
 import { yaml } from "../common/yaml";
-import { type NewKind, parseFields, parseKind, type SpecField } from "../new/fields";
+import { type NewKind, parseFields, parseKind, refuseTwice, type SpecField } from "../new/fields";
 import { LANGUAGES, type Language } from "../new/languages";
 import { named, readManifests, sampleChild } from "../new/manifests";
 import { typesOf } from "../types/typesOf";
@@ -82,8 +82,8 @@ export default command({
         `${displayPath(folder)} already exists. Nothing is overwritten: remove the folder, or give another name with --name.`,
       );
     }
-    const { kind, group, namespaced } = owner.resource;
-    if (!owner.watch) refuseOwned({ kind, group }, handlers);
+    const { kind, namespaced } = owner.resource;
+    refuseTaken(name, owner.resource, handlers);
     const children = childrenFor(owner, options.from);
     const handler = children
       ? language.returning(kind, children)
@@ -108,7 +108,7 @@ export default command({
       rewriteFile(file, text);
       print(`written  ${displayPath(file)}`);
     }
-    print(nextSteps(name, displayPath(path.join(folder, language.file))));
+    print(nextSteps(name, displayPath(path.join(folder, language.file)), options));
     // The handler's interpreter may not be on this machine. In that case only the test of the handler has to wait.
     checkCommand(operator);
     return EXIT_CODES.fine;
@@ -144,7 +144,12 @@ function watchedOwner(text: string, words: readonly string[], cluster: true | un
     throw new UsageError(
       "--cluster and --watch are both given. Only a kind of your own has a scope to choose.",
     );
-  const labels = Object.fromEntries(words.map(parseLabel));
+  const pairs = words.map(parseLabel);
+  refuseTwice(
+    pairs.map(([name]) => name),
+    "label",
+  );
+  const labels = Object.fromEntries(pairs);
   const watch = { ...kindOfKey(text), ...(words.length > 0 && { labels }) };
   const problems = new Problems();
   const report = problems.at(text);
@@ -179,10 +184,16 @@ function checkName(name: string): void {
   if (problems.found) throw new UsageError(problems.toError().message);
 }
 
-/** @throws CommandError if an operator here owns the kind already */
-function refuseOwned({ group, kind }: NewKind, handlers: string): void {
+/** @throws CommandError if an operator here has the name already, or owns the kind */
+function refuseTaken(name: string, { group, kind }: NewKind, handlers: string): void {
   if (!existsSync(handlers)) return;
-  const owner = loadOperatorsInOrder(handlers).operators.find(
+  const { operators } = loadOperatorsInOrder(handlers);
+  const namesake = operators.find((operator) => operator.name === name);
+  if (namesake)
+    throw new CommandError(
+      `${displayPath(namesake.folder)} already has the name ${name}. Give another name with --name.`,
+    );
+  const owner = operators.find(
     ({ watch, customResource }) => !watch && customResource.group === group && customResource.kind === kind,
   );
   if (!owner) return;
@@ -272,10 +283,10 @@ function schemaFor(folder: string): string {
   return path.relative(folder, found).split(path.sep).join("/");
 }
 
-function nextSteps(name: string, handler: string): string {
-  const test = asTyped(`test ${name} --watch`);
+function nextSteps(name: string, handler: string, options: HandlersOptions): string {
+  const test = asTyped(`test ${name} --watch`, options);
   return `
 Next:
   ${test}    the fixture passes; edit ${handler} and watch
-  ${asTyped("dev").padEnd(test.length)}    run it on this machine`;
+  ${asTyped("dev", options).padEnd(test.length)}    run it on this machine`;
 }

@@ -222,8 +222,9 @@ function tell(
   { result, extent }: Draft,
   file: string,
   isRun: boolean,
-  { json }: Options,
+  options: Options,
 ): void {
+  const { json } = options;
   const { event, object, children, used } = question;
   const count = Object.values(used).flat().filter(Boolean).length;
   const isError = result.actual !== undefined && "error" in result.actual;
@@ -248,7 +249,7 @@ function tell(
   if (!result.passed) print(`  ${style("red", "the fixture does not pass:")}\n${whyNot(result)}`);
   print(
     isRun
-      ? `  run it: ${asTyped(`test ${operator.name}`)}`
+      ? `  run it: ${asTyped(`test ${operator.name}`, options)}`
       : `  argosy test runs only ${fixturesOf(operator)}`,
   );
 }

@@ -5,6 +5,7 @@ import { kindKey, kindOfKey } from "../../runtime/base/resource";
 import { grantsOf, nameOf, THINGS, thingNamed, usageOf } from "../add/entries";
 import { rewriteDefinition } from "../add/rewriteDefinition";
 import { isAliased, onlyDocument, withEntry, withoutEntry } from "../add/yamlEntry";
+import { asTyped } from "../common/asTyped";
 import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { operatorsOptions } from "../common/options";
@@ -66,7 +67,8 @@ export default command({
         ? `Retired ${first}${ungrants ? " and removed grants" : ""}: the objects that are left of it are deleted after the next deployment.`
         : `Removed ${names.join(" and ")} from ${field}.`,
     );
-    if (retires) print(`When none is left, remove the entry: argosy remove child ${name} ${first}`);
+    if (retires)
+      print(`When none is left, remove the entry: ${asTyped(`remove child ${name} ${first}`, options)}`);
     return EXIT_CODES.fine;
   },
 });

@@ -44,7 +44,7 @@ export default command({
       else if (options.check) {
         isCurrent = false;
         const state = existsSync(file) ? "outdated" : "missing ";
-        print(`${state} ${displayPath(file)}: write it with: ${asTyped(`types ${operator.name}`)}`);
+        print(`${state} ${displayPath(file)}: write it with: ${asTyped(`types ${operator.name}`, options)}`);
       } else {
         rewriteFile(file, text);
         print(`written  ${displayPath(file)}`);

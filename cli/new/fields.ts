@@ -45,10 +45,17 @@ const TYPES: Readonly<Record<string, FieldType>> = {
 /** The fields of spec. @throws UsageError for text that is not a field */
 export function parseFields(texts: readonly string[]): SpecField[] {
   const fields = texts.map(parseField);
-  const names = fields.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new UsageError(`${twice}: the field is given twice.`);
+  refuseTwice(
+    fields.map(({ name }) => name),
+    "field",
+  );
   return fields;
+}
+
+/** @throws UsageError if a name is there twice */
+export function refuseTwice(names: readonly string[], what: "field" | "label"): void {
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new UsageError(`${twice}: the ${what} is given twice.`);
 }
 
 /** Only these characters are safe in every shell: zsh expands a question mark. */
@@ -143,6 +150,7 @@ export function parseKind(text: string): NewKind {
   }
   if (/(^|\.)(k8s|kubernetes)\.io$/.test(group))
     throw refuse("the group is reserved for Kubernetes' own kinds.");
-  if (!/^[A-Z][A-Za-z0-9]*$/.test(kind)) throw refuse("a kind must begin with a capital letter.");
+  if (!/^[A-Z][A-Za-z0-9]*$/.test(kind))
+    throw refuse("a kind consists of letters and digits, and begins with a capital letter.");
   return { group, kind };
 }

@@ -134,7 +134,7 @@ describe("argosy add", () => {
     const complaint = await refused(2, "add", "child", "widget", binding);
     assert.match(
       complaint,
-      /which rights a RoleBinding may grant: argosy add child widget rbac\S+RoleBinding --grants ClusterRole\/view\n$/,
+      /which rights a RoleBinding may grant: npm run argosy -- add child widget rbac\S+RoleBinding --grants ClusterRole\/view --handlers \S+\n$/,
     );
     await add("child", "widget", binding, "--grants", "ClusterRole/view");
     assert.deepEqual(parse(read()).grants, ["ClusterRole/view"]);
@@ -203,7 +203,7 @@ describe("argosy add", () => {
   it("retires a kind of children first, so that none stays, and removes it then", async () => {
     const first = await remove("child", "widget", "v1/ConfigMap");
     assert.deepEqual(parse(read()).children, [{ apiVersion: "v1", kind: "ConfigMap", retired: true }]);
-    assert.match(first, /Retired v1\/ConfigMap[\s\S]*argosy remove child widget v1\/ConfigMap/);
+    assert.match(first, /Retired v1\/ConfigMap[\s\S]*npm run argosy -- remove child widget v1\/ConfigMap --handlers \S+\n$/);
     await remove("child", "widget", "v1/ConfigMap");
     assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[]"));
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { parse } from "yaml";
@@ -114,7 +114,7 @@ describe("argosy new", function () {
       assert.deepEqual([made.result, made.stderr], [0, ""]);
       assert.match(
         made.stdout,
-        /written {2}.*handlers\/cache\/operator\.yaml[\s\S]*npm run argosy -- test cache --watch/,
+        /written {2}.*handlers\/cache\/operator\.yaml[\s\S]*npm run argosy -- test cache --watch --project \S+ {4}the fixture/,
       );
       const tested = await run("test", "cache");
       assert.deepEqual([tested.result, tested.stderr], [0, ""], tested.stdout);
@@ -341,6 +341,21 @@ describe("argosy new", function () {
       /handlers\/cache is already the operator of shop\.example\.com\/Cache, and a kind has one/,
     );
     assert.ok(!existsSync(within("other")));
+    const watching = await run("new", "shop.example.com/v1/Cache", "--watch", "--name", "other");
+    assert.deepEqual([watching.result, watching.stdout], [1, ""]);
+    assert.match(watching.stderr, /handlers\/cache is already the operator of shop\.example\.com\/Cache/);
+    assert.ok(!existsSync(within("other")));
+  });
+
+  it("refuses a name that an operator here has, whatever the name of its folder", async () => {
+    await run("new", "shop.example.com/Cache");
+    renameSync(within("cache"), within("moved"));
+    const definition = readFileSync(within("moved/operator.yaml"), "utf8");
+    addFiles(root, { "handlers/moved/operator.yaml": `name: cache\n${definition}` });
+    const { result, stderr } = await run("new", "shop.example.com/Other", "--name", "cache");
+    assert.equal(result, 1);
+    assert.match(stderr, /handlers\/moved already has the name cache\. Give another name with --name\.\n$/);
+    assert.ok(!existsSync(within("cache")));
   });
 
   for (const [args, complaint] of [
@@ -350,7 +365,8 @@ describe("argosy new", function () {
     ],
     [["shop/Cache"], /the group must be a domain of yours/],
     [["apps.k8s.io/Cache"], /reserved for Kubernetes' own kinds/],
-    [["shop.example.com/cache"], /a kind must begin with a capital letter/],
+    [["shop.example.com/cache"], /a kind consists of letters and digits, and begins with a capital letter/],
+    [["apps/v1/Deployment", "a=b", "a=c", "--watch"], /^a: the label is given twice\.\n$/],
     [
       ["shop.example.com/Cache", "size"],
       /^size: this is not a field\. Write a name and a type, for example size:int/,

@@ -204,7 +204,7 @@ print(json.dumps([sorted(t.WidgetSpec.__required_keys__), sorted(t.WidgetSpec.__
     assert.equal(missing.result, 3);
     assert.match(
       missing.stdout,
-      /^missing {2}.*widget_types\.py: write it with: npm run argosy -- types widget\n$/,
+      /^missing {2}.*widget_types\.py: write it with: npm run argosy -- types widget --handlers \S+\n$/,
     );
     await run();
     assert.match((await run("--check")).stdout, /^current {2}/);
