@@ -33,7 +33,7 @@ export async function connectionFromKubeconfig(
   if (context) chooseContext(config, context);
   if (clusterName) chooseCluster(config, clusterName);
   const cluster = config.getCurrentCluster();
-  if (!cluster) throw new KubeconfigError("the kubeconfig has no current context. Name one of its contexts.");
+  if (!cluster) throw new KubeconfigError(whyNoCluster(config));
   refuseUnreachable(cluster);
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   const user = config.getCurrentUser()?.name;
@@ -72,7 +72,9 @@ async function load(source: string | undefined): Promise<KubeConfig> {
     else if (source) config.loadFromFile(source);
     else config.loadFromDefault();
   } catch (error) {
-    throw new KubeconfigError(`${refusal(source, error as Error)}. Correct it, or name another one.`);
+    const remedy =
+      source || !process.env.KUBECONFIG ? "name another one" : "set KUBECONFIG to another one, or unset it";
+    throw new KubeconfigError(`${refusal(source, error as Error)}. Correct it, or ${remedy}.`);
   }
   if (config.getCurrentContext() !== MADE_UP) return config;
   throw new KubeconfigError(
@@ -90,6 +92,18 @@ function chooseContext(config: KubeConfig, context: string): void {
     );
   }
   config.setCurrentContext(context);
+}
+
+/** Why the current context of a kubeconfig leads to no cluster. */
+function whyNoCluster(config: KubeConfig): string {
+  const current = config.getCurrentContext();
+  const context = config.getContextObject(current);
+  if (context)
+    return `the context "${current}" of the kubeconfig names the cluster "${context.cluster}", which is not in it. Correct it, or name another context.`;
+  const known = config.getContexts().map(({ name }) => name);
+  if (known.length === 0) return "the kubeconfig has no contexts. Correct it, or name another one.";
+  const what = current ? `no context "${current}", which is its current context` : "no current context";
+  return `the kubeconfig has ${what}. Name one of its contexts: ${known.join(", ")}.`;
 }
 
 /**

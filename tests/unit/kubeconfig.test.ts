@@ -159,6 +159,26 @@ describe("the connection of a kubeconfig", () => {
     }
   });
 
+  it("is refused with what its current context lacks", async () => {
+    const { "current-context": _, contexts, ...others } = KUBECONFIG;
+    const [first] = contexts;
+    assert.ok(first);
+    const lost = { ...first, context: { ...first.context, cluster: "gone" } };
+    for (const [kubeconfig, reason] of [
+      [others, /^the kubeconfig has no contexts\. Correct it, or name another one\.$/],
+      [{ ...others, contexts }, /^the kubeconfig has no current context\. Name one of its contexts: \S+/],
+      [
+        { ...KUBECONFIG, "current-context": "gone" },
+        /^the kubeconfig has no context "gone", which is its current context\. Name one of its contexts: /,
+      ],
+      [
+        { ...KUBECONFIG, contexts: [lost], "current-context": first.name },
+        /names the cluster "gone", which is not in it\. Correct it, or name another context\.$/,
+      ],
+    ] as const)
+      assert.match((await refusal(JSON.stringify(kubeconfig))).message, reason);
+  });
+
   it("is refused without a word of what is in it", async () => {
     const texts = [
       "users:\n  - token: SECRET\n   x: {",
@@ -194,7 +214,8 @@ describe("the connection of a kubeconfig", () => {
     const putBack = rememberVariables("KUBECONFIG");
     process.env.KUBECONFIG = stringify(KUBECONFIG);
     try {
-      const expected = "KUBECONFIG is not the path of a file. Correct it, or name another one.";
+      const expected =
+        "KUBECONFIG is not the path of a file. Correct it, or set KUBECONFIG to another one, or unset it.";
       assert.equal((await refusal()).message, expected);
     } finally {
       putBack();
