@@ -98,6 +98,8 @@ export default command({
         "--debug and --in-image exclude each other: a debugger can only be attached to a process of this machine.",
       );
     if (options.debug !== undefined) checkDebug(options.debug, operators);
+    else if (options.namespace !== undefined || options.debugPort !== 0)
+      throw new UsageError("--namespace and --debug-port are for the object of --debug. Give --debug too.");
     await checkPort(options.port, "--port");
     if (options.debug !== undefined) await checkPort(options.debugPort, "--debug-port");
     const places = new HandlerPlaces({

@@ -34,7 +34,7 @@ export default command({
     const written = carried.map(({ path: file, content }) => [file, content] as const);
     // Every file may be executed, as in a ConfigMap's volume.
     writeNewFiles(out, written, { mode: 0o755 });
-    print(`${displayPath(out)}: ${carried.length} files of ${name}`);
+    print(`${displayPath(out)}: ${carried.length === 1 ? "1 file" : `${carried.length} files`} of ${name}`);
     return EXIT_CODES.fine;
   },
 });

@@ -250,7 +250,9 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
   UsedSecretNotGiven: {
     happened: "A Secret that the object names does not exist, or the operator may not use it.",
     look: "The Event names the Secret, and the label argosy.dev/used-by that the Secret needs.",
-    remedy: "Create the Secret, or label it with the command in the Event: kubectl label secret.",
+    remedy:
+      "Create the Secret, or label it with the command in the Event: kubectl label secret. The operator notices that by " +
+      "itself, within two minutes if it may not list Secrets.",
   },
 };
 

@@ -260,10 +260,9 @@ function adviceOn(
   const tryAgain = `Try again at once: ${asTyped(`replay ${writtenAs(object.kind, object.metadata)}`)}`;
   if (reason !== "HandlerError") return [...remedyOf(reason), tryAgain];
   const isNotGiven = events.filter(isSince(lastTransitionTime)).some((event) => event.reason === NOT_GIVEN);
-  return [
-    ...(isNotGiven ? remedyOf(NOT_GIVEN) : remedyOf(reason, adviceOnError(message, operator))),
-    tryAgain,
-  ];
+  // A try before the operator has read the Secret again would fail again.
+  if (isNotGiven) return remedyOf(NOT_GIVEN);
+  return [...remedyOf(reason, adviceOnError(message, operator)), tryAgain];
 }
 
 /** What to do about a known reason, and where to learn more. @param remedy what to do. @default what the table of errors says */

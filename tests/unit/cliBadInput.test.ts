@@ -178,6 +178,16 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
     server.close();
   });
 
+  it("options of an object to debug without one", async () => {
+    for (const option of [
+      ["--namespace", "shop"],
+      ["--debug-port", "9230"],
+    ]) {
+      const text = await complaint(2, "dev", ...option, "--handlers", within("handlers"));
+      assert.match(text, /are for the object of --debug\. Give --debug too\.\n$/);
+    }
+  });
+
   it("too many arguments", async () => {
     assert.match(await complaint(2, "render", "prod"), /too many arguments/);
   });
