@@ -77,7 +77,8 @@ import json
 def reconcile(request):
     custom_resource = request["object"]
     name = custom_resource["metadata"]["name"]
-    data = {field: json.dumps(value, separators=(",", ":")) for field, value in custom_resource["spec"].items()}
+    spec = custom_resource["spec"]
+    data = {field: json.dumps(value, ensure_ascii=False, separators=(",", ":")) for field, value in spec.items()}
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name${place.json}}, "data": data}
     return {"children": [config_map], "status": {"fields": len(data)}}
 `,

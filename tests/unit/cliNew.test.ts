@@ -315,6 +315,19 @@ describe("argosy new", function () {
     assert.deepEqual([tested.result, tested.stderr], [0, ""], tested.stdout);
   });
 
+  it("makes a handler in each language that repeats any default as the fixture expects it", async () => {
+    for (const language of Object.keys(LANGUAGES))
+      await run(
+        "new",
+        `shop.example.com/In${language}`,
+        'text:string:default=größe "a\\b" 😀',
+        "--language",
+        language,
+      );
+    const tested = await run("test");
+    assert.deepEqual([tested.result, tested.stderr], [0, ""], tested.stdout);
+  });
+
   it("names the schema of the package that is installed above", async () => {
     addFiles(root, { "node_modules/@argosy-dev/argosy/operator.schema.json": "{}" });
     await run("new", "shop.example.com/Cache");
