@@ -24,7 +24,7 @@ export default command({
   async run(of, options) {
     if (of !== undefined) checkNames([of]);
     return withCluster(options, async (client) => {
-      const { runs: all, unseen } = await runsOf(client, of, options);
+      const { runs: all, unseen, others = [] } = await runsOf(client, of, options);
       const chosen = all.filter(({ phase }) => !options.failed || isFailure(phase)).slice(0, options.limit);
       const [now, style] = [new Date(), styleFor(process.stdout)];
       for (const run of chosen) {
@@ -36,7 +36,10 @@ export default command({
         if (options.log && run.log) print(indent(safe(run.log)));
       }
       if (unseen) progress(`Some runs may not be listed, because ${unseen}.`);
-      else if (chosen.length === 0) progress(`There are no such runs. ${HOW_LONG_KEPT}`);
+      else if (chosen.length === 0) {
+        const known = others.length > 0 ? ` Operators with runs: ${others.join(", ")}.` : "";
+        progress(`There are no such runs.${known} ${HOW_LONG_KEPT}`);
+      }
       return EXIT_CODES.fine;
     });
   },
@@ -46,7 +49,7 @@ async function runsOf(
   client: KubernetesClient,
   of: string | undefined,
   options: NamespaceOptions,
-): Promise<SeenRuns> {
+): Promise<SeenRuns & { /** Operators with runs, if the one that is named has none. */ others?: string[] }> {
   const installed = await installedOperators(client);
   const homes = homesOf(installed);
   if (of === undefined || !of.includes("/")) {
@@ -57,7 +60,8 @@ async function runsOf(
       ({ operator, installation }) =>
         of === undefined || of === operator || of === `${installation}.${operator}`,
     );
-    return { runs: chosen, unseen };
+    const others = [...new Set(all.flatMap(({ operator }) => operator ?? []))].sort();
+    return { runs: chosen, unseen, ...(chosen.length === 0 && { others }) };
   }
   const target = await findTarget(client, of, options, installed);
   const { metadata } = await readTarget(client, target);

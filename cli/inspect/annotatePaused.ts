@@ -46,7 +46,7 @@ export async function annotatePaused(
         progress(`${noneHandles(target.resource.kind, target)} ${ifNone} argosy dev respects this pause.`);
       }
       const state = value === null ? "resumed" : "paused";
-      const told = changed ? state : `was ${value === null ? "not paused" : "paused"} already`;
+      const told = changed ? state : value === null ? "was not paused" : "was paused already";
       if (options.json) options.json({ object, state, changed });
       else print(`${formatReference(object)}: ${told}`);
     }

@@ -101,6 +101,8 @@ describe("the commands that look at a cluster", function () {
       /✘ inspected-broken .*HandlerCrashed[\s\S]*KeyError/,
     );
     assert.match(await argosy(0, "runs", "inspected", "--failed"), /inspected-broken/);
+    // A name that is mistyped.
+    assert.match(await argosy(0, "runs", "inspectd"), /no such runs\. Operators with runs: .*\binspected\b/);
   });
 
   it("pause an object, explain that, and resume it", async () => {
@@ -112,6 +114,7 @@ describe("the commands that look at a cluster", function () {
     assert.match((await explained("paused")).summary, /^It is paused/);
     await bench.applyObject("paused", answering(configMap("paused", { a: "2" })));
     await argosy(0, "resume", `${kind()}/paused`);
+    assert.match(await argosy(0, "resume", `${kind()}/paused`), /\/paused: was not paused$/m);
     await eventually(async () => {
       const child = await bench.api.get(inNamespace(configMap("paused"), bench.namespace));
       assert.deepEqual(child["data"], { a: "2" });
