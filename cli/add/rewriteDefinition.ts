@@ -6,7 +6,7 @@ import { buildHandlerRoles, buildRoles } from "../../components/manifests/operat
 import { check } from "../../definition/checks";
 import { definitionFile } from "../../definition/definitionFile";
 import { loadOperator } from "../../definition/loadOperator";
-import { displayPath, Problems } from "../../definition/problems";
+import { displayPath, OperatorError, Problems } from "../../definition/problems";
 import { DEFINITION } from "../../definition/schema";
 import type { Operator } from "../../runtime/cli";
 import { CommandError } from "../common/commandError";
@@ -45,7 +45,9 @@ export async function rewriteDefinition(
     } catch (error) {
       // Other files of the operator may show that the definition is wrong.
       rewriteFile(file, text);
-      throw error;
+      if (!(error instanceof OperatorError)) throw error;
+      const hint = "Nothing was written. The lines are those that the file would have.";
+      throw new CommandError(`${error.message}\n${hint}`, { cause: error });
     }
   } finally {
     await lock.release();

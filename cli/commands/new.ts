@@ -64,7 +64,8 @@ export default command({
     flag("--watch", "watch objects of a kind that exists, instead of having a CRD"),
     option(
       "--from <file>",
-      "let the handler return the manifests in this YAML file; their names and references follow the object's name",
+      "let the handler return the manifests in this YAML file; their names and references follow the object's " +
+        "name, and texts that contain a name, such as a URL, stay",
     ),
     ...operatorsOptions(),
   ],

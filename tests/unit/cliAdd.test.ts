@@ -203,7 +203,10 @@ describe("argosy add", () => {
   it("retires a kind of children first, so that none stays, and removes it then", async () => {
     const first = await remove("child", "widget", "v1/ConfigMap");
     assert.deepEqual(parse(read()).children, [{ apiVersion: "v1", kind: "ConfigMap", retired: true }]);
-    assert.match(first, /Retired v1\/ConfigMap[\s\S]*npm run argosy -- remove child widget v1\/ConfigMap --handlers \S+\n$/);
+    assert.match(
+      first,
+      /Retired v1\/ConfigMap[\s\S]*npm run argosy -- remove child widget v1\/ConfigMap --handlers \S+\n$/,
+    );
     await remove("child", "widget", "v1/ConfigMap");
     assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[]"));
   });
@@ -252,7 +255,11 @@ describe("argosy add", () => {
       [["env", "widget", "9=info"], 1, /operator\.yaml.*env/],
       [["rule", "widget", "get"], 2, /^Write: argosy add rule OPERATOR get,list jobs\.batch\n$/],
       [["rule", "widget", "get", "*"], 1, /a wildcard/],
-      [["grant", "widget", "ClusterRole/view"], 1, /grants is given, and no kind of children is one of/],
+      [
+        ["grant", "widget", "ClusterRole/view"],
+        1,
+        /operator\.yaml:6:1: grants is given, and no kind of children is one of.*\nNothing was written\. The lines are those/,
+      ],
     ] as const) {
       assert.match(await refused(code, "add", ...args), complaint);
     }
