@@ -32,7 +32,7 @@ export async function renderStack(
   }
 }
 
-/** An error of the program keeps its stack, unless its message is enough for users. */
+/** An error of the program keeps the lines of its stack in the program, unless its message is enough for users. */
 function asProgramError(error: unknown, folder: string): unknown {
   // The program has loaded it. Help and errors of the command line should not wait for that.
   const { RunError } = require("@pulumi/pulumi") as typeof import("@pulumi/pulumi");
@@ -42,9 +42,17 @@ function asProgramError(error: unknown, folder: string): unknown {
   const missing = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(error.message)?.[1];
   const text =
     missing === undefined
-      ? `The program in ${displayPath(folder)} failed:\n${error.stack}`
+      ? `The program in ${displayPath(folder)} failed:\n${ownLines(error.stack ?? error.message)}`
       : `The program in ${displayPath(folder)} needs the package ${missing}, which is not installed. Run npm install.`;
   return new CommandError(text, { cause: error });
+}
+
+const REMEDY = "Create it with pulumi stack output --json --stack NAME.";
+
+/** A stack without the lines in packages and in Node. */
+function ownLines(stack: string): string {
+  const lines = stack.split("\n");
+  return lines.filter((line) => !/^ +at .*([\\/]node_modules[\\/]|\(?node:)/.test(line)).join("\n");
 }
 
 function readOutputs(file: string): Record<string, unknown> {
@@ -52,9 +60,7 @@ function readOutputs(file: string): Record<string, unknown> {
     const outputs: unknown = JSON.parse(readFileSync(file, "utf8"));
     if (isRecord(outputs)) return outputs;
   } catch (error) {
-    throw new CommandError(`${file} cannot be read as JSON: ${(error as Error).message}`);
+    throw new CommandError(`${file} cannot be read as JSON: ${(error as Error).message}. ${REMEDY}`);
   }
-  throw new CommandError(
-    `${file} contains no outputs. Create it with pulumi stack output --json --stack NAME.`,
-  );
+  throw new CommandError(`${file} contains no outputs. ${REMEDY}`);
 }

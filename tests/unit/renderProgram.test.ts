@@ -121,6 +121,10 @@ describe("a program of a user's own is rendered", () => {
   });
 
   for (const [files, expected] of [
+    [
+      { "index.ts": "const x = ;" },
+      /^The program in .* failed:\nError: Transform failed with 1 error:\n.*index\.ts:1:10: ERROR: Unexpected ";"\n$/,
+    ],
     [{ "index.ts": "null.x;" }, /^The program in .* failed:\nTypeError: .*\n +at .*index\.ts:1/],
     [
       { "package.json": "\uFEFF{}", "index.ts": "" },
