@@ -128,6 +128,13 @@ describe("argosy init", () => {
     for (const file of filesIn(within("shop"))) assert.doesNotMatch(read("shop", file), /\$\{[A-Z]/, file);
   });
 
+  it("has a name that is a text, also if YAML would read it as something else", async () => {
+    for (const name of ["2026", "true", "1e3"]) {
+      await init(within(name));
+      assert.equal(parse(read(name, "Pulumi.yaml")).name, name);
+    }
+  });
+
   it("has a workflow that tests before it deploys, and gives forks no secrets", async () => {
     await init(within("shop"));
     const { jobs, permissions } = parse(read("shop", ".github/workflows/operators.yml"));
