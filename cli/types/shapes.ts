@@ -28,11 +28,12 @@ export interface StructField {
   readonly description?: string;
 }
 
-/** The names that every file of types has, in addition to those of its kind. */
+/** The names that every file of types has, in addition to those of its kind, and the keywords of Python that a kind may be called. */
 const OTHER_TYPES: ReadonlySet<string> = new Set([
   ...["Metadata", "Request", "Answer", "FinalizeAnswer", "Failure", "Reports", "Children", "Typed"],
   ...["KubernetesObject", "Record", "Readonly", "Due", "Used", "Error", "Reconciled", "Finalized"],
   ...["Any", "Literal", "NotRequired", "TypedDict", "Mapping", "Sequence"],
+  ...["True", "False", "None"],
 ]);
 
 /** The name of the type of a kind's objects: the kind, if no other type has this name. */

@@ -79,7 +79,7 @@ describe("argosy types", function () {
       .flat()
       .filter((each) => !each.startsWith("Widget"));
     assert.ok(others.length > 20, others.join());
-    for (const kind of ["Record", "Readonly", ...others]) {
+    for (const kind of ["Record", "Readonly", "True", "False", "None", ...others]) {
       for (const names of namesFor(kind)) {
         assert.ok(names.includes(`${kind}Resource`), `${kind}: ${names}`);
         assert.deepEqual(names, [...new Set(names)]);
