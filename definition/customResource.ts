@@ -8,6 +8,7 @@ import {
   schemaOfVersion,
   versionsOf,
 } from "./customResourceDefinition";
+import { DNS_LABEL } from "./fields/terms";
 import { regexOf } from "./patterns";
 
 /** A custom resource as the API server would store it: see {@link admitted}. */
@@ -69,10 +70,15 @@ const rootOf = oncePerSchema(({ properties, required, ...rest }): JsonObject => 
 });
 
 /** What the API server checks of an object's metadata without a schema, as far as it is often wrong. */
-function flawOfName({ name, labels }: Readonly<Record<string, Json>>, kind: string): string | undefined {
+function flawOfName(
+  { name, namespace, labels }: Readonly<Record<string, Json>>,
+  kind: string,
+): string | undefined {
   if (name === undefined) return "metadata.name is missing";
   if (typeof name === "string" && !isDnsName(name))
     return `metadata.name is ${JSON.stringify(name)}, which no ${kind} can have: write lower-case letters, digits, "-" and "."`;
+  if (typeof namespace === "string" && namespace !== "" && !DNS_LABEL.test(namespace))
+    return `metadata.namespace is ${JSON.stringify(namespace)}, which is not the name of a namespace`;
   const values = Object.entries(isJsonObject(labels) ? labels : {});
   const [wrong] = values.find(([, value]) => typeof value === "string" && !isLabelValue(value)) ?? [];
   return wrong === undefined ? undefined : `metadata.labels.${wrong} cannot be the value of a label`;

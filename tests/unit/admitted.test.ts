@@ -78,6 +78,7 @@ describe("admitted", () => {
     for (const [metadata, flaw] of [
       [{}, "metadata.name is missing"],
       [{ name: "Bad_Name!" }, /^metadata\.name is "Bad_Name!", which no Widget can have: write lower-case/],
+      [{ name: "a", namespace: "X Y" }, 'metadata.namespace is "X Y", which is not the name of a namespace'],
       [{ name: 1 }, "metadata.name must be string"],
       [{ name: "a", labels: { a: 1 } }, "metadata.labels.a must be string"],
       [{ name: "a", labels: { a: "b c" } }, "metadata.labels.a cannot be the value of a label"],
