@@ -125,7 +125,10 @@ describe("argosy record", function () {
     });
     const told = await record(0, named("live"));
     assert.match(told, /fixtures\/live\.yaml: \w+ [\w-]+\/live, 5 children, 1 used object\n/);
-    assert.match(told, /4 values of Secrets are fakes\n {2}run it: npm run argosy -- test recorded --handlers \S+\n/);
+    assert.match(
+      told,
+      /4 values of Secrets are fakes\n {2}run it: npm run argosy -- test recorded --handlers \S+\n/,
+    );
 
     const passed = await argosy(0, "test", "recorded");
     assert.match(passed, /✔ recorded fixtures\/live\.yaml\n1 passed, 0 failed/);
