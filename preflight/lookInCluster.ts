@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import {
   ApiUnreachableError,
   builtIn,
+  ifRefused,
   isApiError,
   isUndecided,
   KubernetesClient,
@@ -156,7 +157,7 @@ async function patiently<Answer>(
 }
 
 async function objectOf(client: KubernetesClient, kind: Resource, name: ObjectName): Promise<Known> {
-  return (await client.get(kind, name)) ?? "absent";
+  return (await client.get(kind, name).catch(ifRefused(404, undefined))) ?? "absent";
 }
 
 const NAMESPACES = builtIn("v1", "Namespace");

@@ -34,7 +34,7 @@ export type { Resource } from "./base/resource";
 export { KubernetesClient } from "./kubernetes/client";
 export { type ClusterConnection, tokenFromFile } from "./kubernetes/connection";
 export { builtIn } from "./kubernetes/discovery";
-export { ApiUnreachableError, isApiError, isUndecided } from "./kubernetes/errors";
+export { ApiUnreachableError, ifRefused, isApiError, isUndecided } from "./kubernetes/errors";
 export { schemaChecker } from "./operator/contentSchema";
 export { type Destination, FUNCTION_IMAGES, type Operator, type PolicyRule } from "./operator/definition";
 export type { OutsideEvent } from "./operator/mapEvent";

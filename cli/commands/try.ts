@@ -4,7 +4,7 @@ import { Problems } from "../../definition/problems";
 import { readYaml } from "../../definition/readYaml";
 import { isRecord } from "../../runtime/base/json";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../../runtime/base/objects";
-import { isApiError, type Operator, resourceOf } from "../../runtime/cli";
+import { ifRefused, isApiError, type Operator, resourceOf } from "../../runtime/cli";
 import { CommandError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { requiredOption } from "../common/options";
@@ -68,7 +68,7 @@ async function admitted(
   manifest: Manifest,
 ): Promise<KubernetesObject> {
   const resource = resourceOf(operator.customResource);
-  const live = await client.get(resource, manifest.metadata);
+  const live = await client.get(resource, manifest.metadata).catch(ifRefused(404, undefined));
   if (!live)
     return client.create(resource, manifest, { fieldManager: "argosy-try" }).catch((error: unknown) => {
       // If a namespace is missing, the API server says so in a Status.

@@ -1,6 +1,7 @@
 import { groupOf, type KubernetesObject, kindAndName } from "../../runtime/base/objects";
 import {
   hasLabels,
+  ifRefused,
   isWatchedBy,
   type KubernetesClient,
   labelSelectorOf,
@@ -39,7 +40,8 @@ export async function liveObject(
   // The object was found in the version that the cluster prefers.
   const { plural, namespaced } = target.resource;
   const resource = resourceOf({ ...operator.customResource, plural, namespaced });
-  return { operator, object: (await client.get(resource, target.name)) ?? object };
+  const own = await client.get(resource, target.name).catch(ifRefused(404, undefined));
+  return { operator, object: own ?? object };
 }
 
 function whyUnwatched({ watch }: Operator, object: KubernetesObject): string {

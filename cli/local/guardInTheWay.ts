@@ -16,7 +16,10 @@ export async function guardInTheWay(
   namespace: string,
 ): Promise<string | undefined> {
   const name = guardNameOf(operator, "children");
-  const policy = await client.get(POLICY, { name }).catch(ifRefused(403, undefined));
+  const policy = await client
+    .get(POLICY, { name })
+    .catch(ifRefused(403, undefined))
+    .catch(ifRefused(404, undefined));
   if (!policy) return undefined;
   const user = `system:serviceaccount:${namespace}:${runnerNameOf(operator.name)}`;
   const group = `system:serviceaccounts:${namespace}`;

@@ -195,7 +195,7 @@ export class Orphans {
     const { ownerKind } = store;
     if (objects.hasUid(uid)) return false;
     try {
-      // Not only a GET: its answer is the same if the cluster does not serve the kind. And not only a list: a cache may be behind.
+      // Two answers, since nothing brings the children back. A list alone may come from a cache that is behind.
       let isThere = false;
       const selection = { namespace, ...named(name), metadataOnly: true };
       const version = await client.list(ownerKind, selection, (found) => {

@@ -3,7 +3,7 @@ import { isRecord } from "../base/json";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "../base/objects";
 import { type Resource, resourcePath } from "../base/resource";
 import type { ClusterConnection } from "./connection";
-import { ifRefused, isApiError } from "./errors";
+import { isApiError, isNotFound } from "./errors";
 import { type ApiAnswer, type ApiRequest, answerOfAnother } from "./exchange";
 import type { RequestTraits } from "./gate";
 import { listPages, readPage, type Selection, selectionQuery } from "./list";
@@ -69,10 +69,10 @@ export class KubernetesClient {
     return Object.assign(client, this, { traits: { ...this.traits, ...traits } });
   }
 
-  /** The object. Undefined if there is none with that name. */
+  /** The object. Undefined if there is none with that name. @throws ApiError 404 if the API server does not serve the kind now */
   async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
     const request = { method: "GET", path: resourcePath(resource, name) } as const;
-    return (await this.sendForObject(request).catch(ifRefused(404, undefined)))?.body;
+    return (await this.sendForObject(request).catch(ifNotFound))?.body;
   }
 
   /**
@@ -255,7 +255,7 @@ export class KubernetesClient {
   ): Promise<"deleted" | "gone"> {
     const body = { propagationPolicy: propagation, preconditions };
     const deletion = this.send({ method: "DELETE", path: resourcePath(resource, name), body });
-    return (await deletion.catch(ifRefused(404, undefined))) ? "deleted" : "gone";
+    return (await deletion.catch(ifNotFound)) ? "deleted" : "gone";
   }
 
   /**
@@ -297,8 +297,12 @@ function isDone(answer: Promise<unknown>): Promise<boolean> {
   return answer.then(
     () => true,
     (error: unknown) => {
-      if (isApiError(error, 404) || isApiError(error, 409)) return false;
+      if (isNotFound(error) || isApiError(error, 409)) return false;
       throw error;
     },
   );
+}
+
+function ifNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
 }

@@ -140,6 +140,15 @@ export function isApiError(error: unknown, code: number): error is ApiError {
 }
 
 /**
+ * Whether there is no object with the name in the request. A 404 that names no object says that nothing is served at the path: the CRD of
+ * the kind is being changed, or one of several API servers does not know it yet. The object may well exist.
+ * @see https://github.com/kubernetes/apimachinery/blob/master/pkg/api/errors/errors.go, NewNotFound
+ */
+export function isNotFound(error: unknown): error is ApiError {
+  return isApiError(error, 404) && error.status.details?.name !== undefined;
+}
+
+/**
  * For the `catch` of a request: the API server's refusal with this HTTP code counts as an answer.
  * @param answer that answer
  */

@@ -14,6 +14,7 @@ import {
   isMisfit,
   isNamespaceMissing,
   isNamespaceTerminating,
+  isNotFound,
   isRace,
   isRightMissing,
   isTooLarge,
@@ -85,7 +86,7 @@ export function childRefused(
   const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
   if (isGone && namespace === home) return undefined;
   // If an object is missing, such as a namespace or a role, the details name it. Otherwise there is nothing at the path of the kind.
-  if (error.code === 404 && error.status.details?.name === undefined)
+  if (error.code === 404 && !isNotFound(error))
     return kindMissing(child.resource, "but the handler returned a child of this kind", PATH_REMEDY);
   const isForbidden = isRightMissing(error);
   if (isNamespaced && namespace !== undefined && isForbidden) {

@@ -6,7 +6,7 @@ import { rememberVariables } from "../environment";
 import { writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { assertNone } from "./support/lists";
-import { json, TestApiServer } from "./support/testApiServer";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 const USAGE_EXIT_CODE = 2;
 
@@ -21,7 +21,7 @@ describe("the command chaos", () => {
   before(async () => {
     server = await TestApiServer.start((call, response) => {
       if (call.path === "/version" || isOccupied) return json(response, { metadata: { name: "argosy" } });
-      return json(response, { kind: "Status", reason: "NotFound" }, 404);
+      return refuse(response, 404);
     });
     folder = writeFolder({ "bin/pulumi": "#!/bin/sh\nexit 7\n", "none/readme": "" });
     chmodSync(path.join(folder, "bin/pulumi"), 0o755);

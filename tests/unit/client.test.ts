@@ -43,7 +43,7 @@ describe("KubernetesClient", () => {
   });
 
   it("gives nothing for an object that does not exist, and an error for any other refusal", async () => {
-    api.answer = (_, response) => refuse(response, 404, { reason: "NotFound" });
+    api.answer = (_, response) => refuse(response, 404, { reason: "NotFound", details: { name: "a" } });
     assert.equal(await client.get(CONFIG_MAPS, { namespace: "shop", name: "a" }), undefined);
     api.answer = (_, response) => refuse(response, 403, { reason: "Forbidden" });
     const error = await errorOf(ApiError, () => client.get(CONFIG_MAPS, { namespace: "shop", name: "a" }));
@@ -67,7 +67,8 @@ describe("KubernetesClient", () => {
     };
     await client.get(WIDGETS, name);
     assertNow(Date.now());
-    api.answer = (_, response) => json(response, { reason: "NotFound" }, 404, { date });
+    api.answer = (_, response) =>
+      json(response, { reason: "NotFound", details: { name: "widget" } }, 404, { date });
     await client.with({ class: "work" }).get(WIDGETS, name);
     assertNow(Date.parse(date));
     const before = client.now();
@@ -282,10 +283,26 @@ describe("KubernetesClient", () => {
 
   for (const code of [404, 409]) {
     it(`tells that there was nothing to delete on ${code}`, async () => {
-      api.answer = (_, response) => refuse(response, code);
+      api.answer = (_, response) => refuse(response, code, { details: { name: "a" } });
       assert.equal(await client.delete(CONFIG_MAPS, { name: "a" }, { uid: "a-uid" }), false);
     });
   }
+
+  it("takes no object for gone if nothing is served at its path", async () => {
+    const name = { namespace: "shop", name: "a" };
+    const seen = { uid: "a-uid", resourceVersion: "1" };
+    api.answer = (_, response) => {
+      response.statusCode = 404;
+      response.end("404 page not found\n");
+    };
+    for (const act of [
+      () => client.get(CONFIG_MAPS, name),
+      () => client.delete(CONFIG_MAPS, name),
+      () => client.deleteVersion(CONFIG_MAPS, name, seen),
+      () => client.evict(name, "a-uid"),
+    ])
+      assert.equal((await errorOf(ApiError, act)).code, 404);
+  });
 
   describe("discover", () => {
     const resources = [

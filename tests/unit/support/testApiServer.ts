@@ -137,7 +137,8 @@ export function json(
 
 /** Refuses as the API server does, with a Status object. */
 export function refuse(response: ServerResponse, code: number, status: ApiStatus = {}): void {
-  json(response, { kind: "Status", apiVersion: "v1", status: "Failure", code, ...status }, code);
+  const named = code === 404 && { details: { name: "missing" } };
+  json(response, { kind: "Status", apiVersion: "v1", status: "Failure", code, ...named, ...status }, code);
 }
 
 /** Sends one event of a watch, without ending it. */

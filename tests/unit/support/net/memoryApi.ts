@@ -188,7 +188,7 @@ export class MemoryApi {
     }
     const isApply = call.headers["content-type"] === "application/apply-patch+yaml";
     if (isApply) return this.apply(call, place, there, body);
-    if (!there) throw new Refusal(404, "NotFound", `${kind.plural} "${name}" not found`);
+    if (!there) throw new Refusal(404, "NotFound", `${kind.plural} "${name}" not found`, { name });
     if (method === "GET") return { code: 200, body: there };
     if (method === "DELETE") return { code: 200, body: this.delete(kind, there, body) };
     if (method === "PUT") return { code: 200, body: this.update(call, place, there, body) };
@@ -242,7 +242,9 @@ export class MemoryApi {
     manifest: Manifest,
   ): MemoryAnswer {
     if (!there && subresource)
-      throw new Refusal(404, "NotFound", `${kind.plural} "${manifest.metadata.name}" not found`);
+      throw new Refusal(404, "NotFound", `${kind.plural} "${manifest.metadata.name}" not found`, {
+        name: manifest.metadata.name,
+      });
     this.check(kind, there, manifest.metadata, "apply");
     const manager = `${url.searchParams.get("fieldManager")} Apply ${subresource ?? ""}`;
     const owners = ownersOf(there);
