@@ -95,7 +95,7 @@ const PARTS: Rooms = {
   scene: ["common", "cluster", "inspect", "local"],
   doctor: ["common", "controlPlane", "inspect"],
   ...Object.fromEntries(["new", "render", "rights", "types"].map((part) => [part, ["common"]])),
-  add: ["common", "inspect", "rights"],
+  add: ["common", "controlPlane", "inspect", "rights"],
 };
 
 /** The tools, and what they share. */
