@@ -39,13 +39,14 @@ export {
   readArray,
   UnknownKindError,
 } from "./kubernetes/discovery";
-export { ApiError, ApiUnreachableError, ifRefused, isApiError } from "./kubernetes/errors";
+export { ApiError, ApiUnreachableError, ifRefused, isApiError, isRace } from "./kubernetes/errors";
 export type { ApiAnswer, ApiRequest } from "./kubernetes/exchange";
 export { named, type Selection } from "./kubernetes/list";
 export { HttpTransport } from "./kubernetes/transport";
 export { LEASES, type Lease, ROLLOUT_ANNOTATION, rolloutTextIn } from "./leadership/lease";
 export { ChildStore } from "./observe/childStore";
 export { StillListingError } from "./observe/kindWatch";
+export { markManagerOf } from "./observe/marks";
 export { ownerMark } from "./observe/ownership";
 export { readinessOf } from "./observe/readiness";
 export { Reflector } from "./observe/reflector";

@@ -52,11 +52,20 @@ export class DryRunClient extends KubernetesClient {
   readonly tried: TriedWrite[] = [];
   /** Objects that were created for a trial, by their names. */
   private readonly trials = new Map<string, KubernetesObject>();
+  private readonly assumed: readonly KubernetesObject[] = [];
 
-  /** A client on the same connections that remembers its own writes. {@link close} of either closes both. */
-  recording(): DryRunClient {
+  /**
+   * A client on the same connections that remembers its own writes. {@link close} of either closes both.
+   * @param assumed objects of which a write that was only tried counts as done
+   */
+  recording(assumed: readonly KubernetesObject[] = []): DryRunClient {
     const client = this.with({}) as DryRunClient;
-    return Object.assign(client, { tried: [], trials: new Map() });
+    return Object.assign(client, { tried: [], trials: new Map(), assumed });
+  }
+
+  override async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
+    const live = await super.get(resource, name);
+    return this.assumed.find(({ metadata: { uid } }) => uid === live?.metadata.uid) ?? live;
   }
 
   override async apply(resource: Resource, manifest: Manifest, options: ApplyOptions) {

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { type FailureReason, ReconcileFailure } from "../../runtime/base/failure";
 import { isSecretKind } from "../../runtime/base/kinds";
-import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/base/names";
+import { annotated, DOMAIN, fieldManagerOf, PAUSED_ANNOTATION } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
 import {
   ApiError,
   type ChildChange,
@@ -11,6 +12,8 @@ import {
   type DesiredChild,
   DirectUse,
   isExpired,
+  isRace,
+  markManagerOf,
   type Operator,
   StillListingError,
   statusChecker,
@@ -133,8 +136,17 @@ export class Previews {
     const about = { operator: name, installation, object: referenceTo(resource, object.metadata) };
     const idle = whyIdle(object, operator);
     if (idle) return { ...about, result: idle, children: [] };
-    const tried = new TriedObject(this.options, object, children, this.source, this.checkStatus);
-    const failure = await tried.make();
+    const { options, source, checkStatus } = this;
+    const shown: ShownChild[] = [];
+    let tried: TriedObject;
+    let failure: ObjectPreview["failure"];
+    let more: readonly ShownChild[];
+    do {
+      tried = new TriedObject(options, object, children, shown, source, checkStatus);
+      failure = await tried.make();
+      more = tried.shown();
+      shown.push(...more);
+    } while (more.length > 0);
     const found = tried.children();
     const isChange = found.some(({ fate }) => fate !== "waits");
     const result = failure ? "failed" : isChange ? "changed" : "unchanged";
@@ -156,6 +168,12 @@ function whyIdle(object: KubernetesObject, operator: Operator): ObjectPreview["r
   return isExpired(object, operator, Date.now()) ? "expired" : undefined;
 }
 
+/** An object as it is when it has become a child, in the version that it has now. */
+interface ShownChild {
+  readonly resource: Resource;
+  readonly object: KubernetesObject;
+}
+
 /** One object, asked about and tried. */
 class TriedObject {
   private readonly client: DryRunClient;
@@ -170,12 +188,14 @@ class TriedObject {
     private readonly options: PreviewOptions,
     private readonly object: KubernetesObject,
     listed: ListedChildren,
+    shown: readonly ShownChild[],
     source: DirectUse,
     checkStatus: (status: unknown) => string | undefined,
   ) {
-    this.client = options.client.recording();
+    this.client = options.client.recording(shown.map((each) => each.object));
     this.mask = new SecretMask(options.withSecrets);
     this.observation = new Observation({ ...options, client: this.client, source }, object, listed);
+    for (const each of shown) this.observation.writing.children.learn(each.resource, [each.object]);
     this.asking = new PreviewAsking({ ...options, checkStatus }, object, this.observation, this.mask);
   }
 
@@ -202,6 +222,17 @@ class TriedObject {
     } catch (error) {
       return this.failureOf(error);
     }
+  }
+
+  /** The objects that became children, if the handler must be asked again because of them. */
+  shown(): ShownChild[] {
+    if (!isRace(this.written?.failure?.error)) return [];
+    const byMarks = markManagerOf(fieldManagerOf(this.options.operator));
+    return this.client.tried.flatMap(({ resource, live, wanted, fieldManager }) => {
+      if (!live || !wanted || fieldManager !== byMarks) return [];
+      const { resourceVersion } = live.metadata;
+      return [{ resource, object: { ...wanted, metadata: { ...wanted.metadata, resourceVersion } } }];
+    });
   }
 
   /** What would happen to children, in the order of their kinds and names. */

@@ -95,6 +95,22 @@ describe("argosy diff and argosy try", function () {
     }
   });
 
+  it("ask again with an object that is offered for adoption, and say what would become of it", async () => {
+    const theirs = configMap("offered", { a: "theirs", b: "theirs" });
+    const metadata = { ...theirs.metadata, annotations: { "argosy.dev/adopt": "true" } };
+    await bench.applied("adopter", answering());
+    await bench.api.create(inNamespace({ ...theirs, metadata }, bench.namespace));
+    answers("adopter", answering(configMap("offered", { a: "1" })));
+    const previews = await previewed(3, "diff", `${kind().toLowerCase()}/adopter`);
+    assert.deepEqual(childrenIn(previews), ["adopted ConfigMap offered"]);
+    const fields = previews[0]?.children[0]?.fields.filter(({ path: field }) => field.startsWith(".data"));
+    assert.deepEqual(fields, [{ path: ".data.a", live: "theirs", wanted: "1" }]);
+    assert.deepEqual(
+      asked().map(({ children }) => children.map((child) => [child.metadata.name, child["data"]])),
+      [[], [["offered", theirs["data"]]]],
+    );
+  });
+
   it("tell two children of one kind and name apart that are of different API groups", async () => {
     const twins = (replicas: number) => [
       deployment("twin", { replicas }),
