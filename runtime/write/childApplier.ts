@@ -91,28 +91,36 @@ export class ChildApplier {
     else if (store.isUnsure(child.resource, child.manifest.metadata)) await scope.confirmOwner();
     let conflicts: Conflicts | undefined;
     while (target) {
+      let verb: ChildVerb | undefined;
       try {
-        if (target.how !== "show") return await this.writeOnto(target, child, scope);
-        await this.show(target, child, scope);
+        verb = await this.writeOnto(target, child, scope);
       } catch (error) {
-        if (isAnotherObject(error)) {
-          const { seen, how }: Target = target;
-          target = await this.look(child, scope, !seen || how === "show" ? error : undefined);
-          conflicts ??= new Conflicts();
-          conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
-          continue;
-        }
-        if (!target.seen || !(isFieldRefused(error) || isMisfit(error))) throw error;
-        // Nothing is deleted that we did not apply.
-        if (target.how === "adopt" || (target.how === "show" && target.isOffered))
-          throw adoptionRefused(child, error, scope);
-        if (target.how !== "show" && child.update === "recreate")
-          return this.recreate(child, target.seen, error, scope);
-        throw error;
+        if (!isAnotherObject(error)) return this.refused(error, target, child, scope);
+        const { seen, how }: Target = target;
+        target = await this.look(child, scope, !seen || how === "show" ? error : undefined);
+        conflicts ??= new Conflicts();
+        conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
+        continue;
       }
-      throw target.inTheWay;
+      if (target.how === "show") throw target.inTheWay;
+      return verb;
     }
     return undefined;
+  }
+
+  /** Creates a child again that cannot be changed, if its kind is declared so. @throws the refusal otherwise */
+  private refused(
+    error: unknown,
+    target: Target,
+    child: DesiredChild,
+    scope: WriteScope,
+  ): Promise<ChildVerb> {
+    const { how, seen } = target;
+    if (!seen || !(isFieldRefused(error) || isMisfit(error))) throw error;
+    // Nothing is deleted that we did not apply.
+    if (how === "adopt" || (how === "show" && target.isOffered)) throw adoptionRefused(child, error, scope);
+    if (how === "show" || child.update !== "recreate") throw error;
+    return this.recreate(child, seen, error, scope);
   }
 
   /**
@@ -154,10 +162,11 @@ export class ChildApplier {
   }
 
   private async writeOnto(
-    target: Exclude<Target, { how: "show" }>,
+    target: Target,
     child: DesiredChild,
     scope: WriteScope,
   ): Promise<ChildVerb | undefined> {
+    if (target.how === "show") return this.show(target, child, scope);
     if (target.how === "mark") return this.restoreMarks(child, marksIn(child.manifest), target.seen, scope);
     const { seen } = target;
     const { object, created } = await this.sender.sendOver(seen, child, scope.client);
@@ -172,9 +181,9 @@ export class ChildApplier {
     { seen, isOffered }: Extract<Target, { how: "show" }>,
     child: DesiredChild,
     scope: WriteScope,
-  ): Promise<void> {
+  ): Promise<ChildVerb> {
     if (isOffered) await this.sender.tryOver(seen, child, scope.client);
-    await this.restoreMarks(child, ownerMarksIn(child.manifest), seen, scope);
+    return this.restoreMarks(child, ownerMarksIn(child.manifest), seen, scope);
   }
 
   /** Restores these marks of a child, and changes nothing else in it. */
