@@ -13,6 +13,12 @@ import {
 
 /** Shorter values are common words, such as "true", and would mask half of every message. */
 const SHORTEST_VALUE = 6;
+/**
+ * If a text ends, or is cut, within what begins with this many characters of a value, all of that counts as the value. Were the rest
+ * compared too, a mask would say whether it is right: an author of objects whose words are reported could try one character after
+ * another, until they have the whole value of a Secret that they may not read.
+ */
+const ENOUGH = 12;
 
 /**
  * How many characters are read and compared, and how many more for each character of the texts. If that is not enough, because a text
@@ -97,7 +103,7 @@ export class SecretValues {
   }
 }
 
-/** The longest of these values that begins there and is whole, or cut at `cut`. */
+/** The longest of these values that begins there and is whole, or may be cut at `cut`. */
 function longestAt(bytes: string, at: number, cut: number, values: Iterable<string>, work: Work) {
   let longest: { readonly value: string; readonly length: number } | undefined;
   for (const value of values) {
@@ -105,7 +111,8 @@ function longestAt(bytes: string, at: number, cut: number, values: Iterable<stri
     const common = commonLength(value, bytes, at, length);
     work.left -= 1 + common;
     if (work.left < 0) break;
-    if (common === length && value.length > (longest?.value.length ?? 0)) longest = { value, length };
+    const isSaid = common === length || (length < value.length && common >= ENOUGH);
+    if (isSaid && value.length > (longest?.value.length ?? 0)) longest = { value, length };
   }
   return longest;
 }

@@ -148,7 +148,7 @@ describe("Scrubber", () => {
     const outcome = outcomeOf("first-value");
     scrubber.learn([secret("first-value"), secret("second-value")], "run");
     for (let other = 0; other < 100; other++) scrubber.learn([secret(`other-value-${other}`)]);
-    assert.equal(scrubber.text("first-value second-value other-value-1"), "*** *** other-value-1");
+    assert.equal(scrubber.text("other-value-1 first-value second-value"), "other-value-1 *** ***");
     assert.equal(scrubber.outcome(outcome).report.log, "***");
     scrubber.learn([secret("later-value"), secret("newest-value")]);
     assert.equal(scrubber.text("first-value"), "first-value");

@@ -86,6 +86,23 @@ describe("a value of a Secret that our own cut halves", () => {
   });
 });
 
+describe("an author of objects whose words are reported", () => {
+  const value = "postgres://app:Xk9vQ2mB@database/production";
+
+  it("does not learn from a mask how a value goes on whose beginning they know", () => {
+    const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@/:-_"];
+    for (const form of [(text: string) => text, (text: string) => Buffer.from(text).toString("base64")])
+      for (const end of ["…", "", `", "…`])
+        for (let known = 12; known < value.length - 1; known++) {
+          const guesses = letters.map((letter) => value.slice(0, known) + letter);
+          const isMasked = (guess: string) =>
+            reported(`unknown engine "${guess}${end}`, value).includes("***");
+          const shown = new Set(guesses.map((guess) => isMasked(form(guess))));
+          assert.equal(shown.size, 1, `a mask tells how ${value.slice(0, known)} goes on`);
+        }
+  });
+});
+
 describe("LogTail", () => {
   const keptOf = (...chunks: (string | Buffer)[]) => {
     const log = new LogTail(100);
