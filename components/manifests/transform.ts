@@ -100,9 +100,11 @@ interface Relied {
   readonly same: readonly string[];
   /** The values in these fields stay. More values may be added. */
   readonly kept: readonly string[];
+  /** Fields that may be changed anywhere within the kept fields. @default none */
+  readonly free?: readonly string[];
 }
 
-/** Fields that may be changed anywhere within the kept fields. */
+/** Fields of pods and their containers. Elsewhere these words mean something else: a CRD may have a field `image`. */
 const FREE: readonly string[] = [
   "image",
   "imagePullPolicy",
@@ -123,6 +125,7 @@ const POD: Relied = {
     "spec.template.spec.containers",
     "spec.template.spec.volumes",
   ],
+  free: FREE,
 };
 /** Two of these pods at the same time would do everything twice. */
 const ONE_POD: Relied = { ...POD, same: [...POD.same, "spec.replicas", "spec.strategy"] };
@@ -134,6 +137,7 @@ const BUS: Relied = {
 const RUNS: Relied = {
   same: ["spec.entrypoint", "spec.serviceAccountName", "spec.synchronization"],
   kept: ["spec.arguments", "spec.workflowMetadata", "spec.podMetadata", "spec.templates"],
+  free: FREE,
 };
 const NOTHING: Relied = { same: [], kept: [] };
 
@@ -233,43 +237,53 @@ export function transformed<Part extends keyof TransformedManifests>(
 }
 
 /** The first field that is no longer what something relies on. */
-function brokenIn(before: Manifest, after: Manifest, { same, kept }: Relied): string | undefined {
+function brokenIn(before: Manifest, after: Manifest, { same, kept, free = [] }: Relied): string | undefined {
   const identity = ["apiVersion", "kind", "metadata.name", "metadata.namespace"];
   const changed = [...identity, ...same].find(
     (path) => !isDeepStrictEqual(at(before, path), at(after, path)),
   );
   if (changed !== undefined) return changed;
   for (const path of ["metadata.labels", "metadata.annotations", ...kept]) {
-    const missing = missingIn(at(before, path), at(after, path), path);
+    const missing = missingIn(at(before, path), at(after, path), path, free);
     if (missing !== undefined) return missing;
   }
   return undefined;
 }
 
 /** The path of what a value no longer has. */
-function missingIn(before: unknown, after: unknown, path: string): string | undefined {
+function missingIn(
+  before: unknown,
+  after: unknown,
+  path: string,
+  free: readonly string[],
+): string | undefined {
   if (before === undefined) return undefined;
-  if (Array.isArray(before)) return missingItem(before, after, path);
+  if (Array.isArray(before)) return missingItem(before, after, path, free);
   if (!isRecord(before)) return isDeepStrictEqual(before, after) ? undefined : path;
   if (!isRecord(after)) return path;
   for (const [field, value] of Object.entries(before)) {
-    if (FREE.includes(field)) continue;
-    const missing = missingIn(value, after[field], `${path}.${field}`);
+    if (free.includes(field)) continue;
+    const missing = missingIn(value, after[field], `${path}.${field}`, free);
     if (missing !== undefined) return missing;
   }
   return undefined;
 }
 
-function missingItem(before: readonly unknown[], after: unknown, path: string): string | undefined {
+function missingItem(
+  before: readonly unknown[],
+  after: unknown,
+  path: string,
+  free: readonly string[],
+): string | undefined {
   // A command depends on the order of its words.
   if (!Array.isArray(after) || /\.(command|args)$/.test(path))
     return isDeepStrictEqual(before, after) ? undefined : path;
   for (const item of before) {
-    if (after.some((other) => missingIn(item, other, "") === undefined)) continue;
+    if (after.some((other) => missingIn(item, other, "", free) === undefined)) continue;
     const name = isRecord(item) && typeof item.name === "string" ? item.name : undefined;
     const namesake = after.find((other) => isRecord(other) && other.name === name && name !== undefined);
     const place = `${path}[${name ?? ""}]`;
-    return namesake === undefined ? place : missingIn(item, namesake, place);
+    return namesake === undefined ? place : missingIn(item, namesake, place, free);
   }
   return undefined;
 }

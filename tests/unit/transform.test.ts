@@ -213,6 +213,11 @@ describe("a transform", function () {
     ["runnerService", put("spec.ports.0.port", 1), /spec\.ports\[hints\]\.port/],
     ["crd", put("spec.versions.0.served", false), /spec\.versions\[v1\]\.served/],
     ["crd", remove("metadata.annotations"), /metadata\.annotations/],
+    [
+      "guard",
+      put("spec.matchConstraints.resourceRules.0.resources", ["none"]),
+      /spec\.matchConstraints\.resourceRules/,
+    ],
     ["runner", async () => {}, /returned a promise\. Return the manifest, or change the one/],
     ["runner", () => 7, /returned 7\./],
     ["runner", () => null, /returned null\./],
@@ -240,6 +245,17 @@ describe("a transform", function () {
       });
     });
   }
+
+  it("removes no field of a CRD that is called as one of a pod, with what users have in it", () => {
+    const schema = { properties: { spec: { properties: { image: { type: "string" }, resources: {} } } } };
+    const versions = [{ name: "v1", schema: { openAPIV3Schema: schema } }];
+    const crd = { apiVersion: "v1", kind: "Crd", metadata: { name: "a" }, spec: { versions } };
+    for (const field of ["image", "resources"]) {
+      const path = `spec.versions.0.schema.openAPIV3Schema.properties.spec.properties.${field}`;
+      const transform = { crd: remove(path) } as Transforms;
+      assert.throws(() => transformed("crd", crd, { transform }), new RegExp(`changes spec.*\\.${field},`));
+    }
+  });
 
   it("is refused by an error of its own, with what a function has thrown as its cause", () => {
     const thrown = new Error("no");
