@@ -1,11 +1,21 @@
 // Are their CRDs free, or this program's, or to be taken over?
-import { identityOf, OPERATOR_LABEL, type OperatorIdentity } from "../runtime/program";
+import {
+  allIdentitiesOf,
+  identityOf,
+  type KubernetesObject,
+  OPERATOR_LABEL,
+  type OperatorIdentity,
+  type OperatorNames,
+} from "../runtime/program";
+import { contentOf, kindOf } from "./checkLeftDefinitions";
 import { type Findings, type Look, NOTHING, together } from "./lookInCluster";
 import { ifGoing, ifRenamed, ifUnmarked, makerOf } from "./makers";
 
 /** The CRD of an operator that a program is about to create. */
 export interface ExpectedCustomResource {
-  readonly operator: OperatorIdentity;
+  readonly operator: OperatorNames;
+  /** The operator's file, for messages. */
+  readonly place: string;
   readonly crd: string;
   /** Whether the operator's author takes over an existing CRD: `pulumi.com/patchForce`. */
   readonly takesExisting: boolean;
@@ -34,16 +44,19 @@ export async function checkCustomResources(look: Look, expected: ExpectedCustomR
 
 async function checkCustomResource(
   look: Look,
-  { operator, crd, takesExisting }: ExpectedCustomResource,
+  expected: ExpectedCustomResource,
   { program, namespace, accountOf }: ExpectedCustomResources,
 ): Promise<Findings> {
+  const { operator, crd, takesExisting } = expected;
   const found = await look.crd(crd);
   if (found === undefined || found === "absent") return NOTHING;
   const maker = makerOf(found);
   const isOurs =
     maker === program || (maker === undefined && (await mayBeDeployed(look, operator, namespace, accountOf)));
-  if (isOurs) return ifGoing(found);
-  if (takesExisting) return together([ifGoing(found), ifTaken(operator, crd, maker)]);
+  if (isOurs || takesExisting) {
+    const taken = isOurs ? NOTHING : ifTaken(operator, crd, maker);
+    return together([ifGoing(found), taken, await ifOfAnotherName(look, found, expected)]);
+  }
   const complaint = `the operator ${operator.name} has the CRD ${crd}, which already exists in the cluster`;
   const object = `crd ${crd}`;
   const way = maker === undefined ? ifUnmarked(object, program) : ifRenamed(maker, object, program);
@@ -64,6 +77,31 @@ function ifTaken({ name }: OperatorIdentity, crd: string, maker: string | undefi
     "operator, both work on these objects: remove the annotation pulumi.com/patchForce from the CRD, and give this operator " +
     "another kind.";
   return { problems: [], warnings: [warning] };
+}
+
+/**
+ * Refuses a renamed operator that does not give its former name. It would leave the finalizers and the children of that name alone,
+ * and with the runner of that name goes the last one that knows them.
+ */
+async function ifOfAnotherName(
+  look: Look,
+  found: KubernetesObject,
+  { operator, place, crd }: ExpectedCustomResource,
+): Promise<Findings> {
+  const identity = found.metadata.labels?.[OPERATOR_LABEL];
+  if (identity === undefined || allIdentitiesOf(operator).map(identityOf).includes(identity)) return NOTHING;
+  const kind = kindOf(found);
+  const count = kind && (await look.countOf(kind));
+  if (count === 0) return NOTHING;
+  const [installation, name] = identity.split(".");
+  const former = installation === operator.installation ? name : identity;
+  return {
+    problems: [
+      `${place} has the CRD ${crd}, with ${contentOf(kind?.kind, count)}, of the operator ${identity}, and is called ` +
+        `${identityOf(operator)} now. Without its former name, it would leave their finalizers and children alone. Add to the file: ` +
+        `formerNames: ["${former}"]`,
+    ],
+  };
 }
 
 /**

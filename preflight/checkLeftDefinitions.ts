@@ -84,14 +84,14 @@ async function describeLeft(
 }
 
 /** What a CRD has, in words: "1 Greeting and its children". */
-function contentOf(kind: string | undefined, count: number | undefined): string {
+export function contentOf(kind: string | undefined, count: number | undefined): string {
   if (count === undefined) return "all its objects and their children";
   if (count === 0) return "no object";
   return count === 1 ? `1 ${kind} and its children` : `${count} objects ${kind} and their children`;
 }
 
 /** The kind that a CRD defines, in a version that is served. */
-function kindOf({ spec }: KubernetesObject): Resource | undefined {
+export function kindOf({ spec }: KubernetesObject): Resource | undefined {
   if (!isRecord(spec) || !isRecord(spec["names"]) || !Array.isArray(spec["versions"])) return undefined;
   const version = spec["versions"].find((each) => isRecord(each) && each["served"] === true)?.name;
   const { kind, plural } = spec["names"];

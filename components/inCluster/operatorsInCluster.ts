@@ -56,6 +56,7 @@ export function checkOperatorsInCluster(
 function customResourcesOf(sets: OperatorsManifests): ExpectedCustomResource[] {
   return crdsOf(sets).map(({ operator, crd }) => ({
     operator,
+    place: displayPath(definitionFile(operator.folder)),
     crd: crd.metadata.name,
     takesExisting: isTakenBack(crd),
   }));

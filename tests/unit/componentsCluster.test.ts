@@ -213,7 +213,8 @@ describe("the components and the cluster", function () {
   });
 
   describe("has the CRD of an operator:", () => {
-    const operator = { installation: "shop", name: "gear" };
+    const operator = { installation: "shop", name: "gear", formerNames: ["cog", "mill.wheel"] };
+    const place = "handlers/gear/operator.yaml";
     const crd = "gears.shop.example.com";
     const account = (identity: string) => ({
       "argosy/gear-runner": found({ labels: { "argosy.dev/operator": identity } }),
@@ -221,7 +222,7 @@ describe("the components and the cluster", function () {
     const NO_ACCOUNT: Record<string, Found> = { "argosy/gear-runner": "absent" };
     const check = (metadata: Partial<ObjectMeta>, takesExisting = false, serviceAccounts = NO_ACCOUNT) =>
       checkCustomResources(fakeLook({ crds: { [crd]: found(metadata) }, serviceAccounts }), {
-        customResources: [{ operator, crd, takesExisting }],
+        customResources: [{ operator, place, crd, takesExisting }],
         program: "acme/shop/dev",
         namespace: "argosy",
         accountOf: (name) => `${name}-runner`,
@@ -258,6 +259,20 @@ describe("the components and the cluster", function () {
       assert.deepEqual((await check({}, false, {})).problems, []);
       assert.equal((await check({}, false, account("other.gear"))).problems.length, 1);
       assert.equal((await check(mark("acme/shop/prod"), false, account("shop.gear"))).problems.length, 1);
+    });
+
+    it("refused if it has objects of an operator of a name that is not among the former ones", async () => {
+      const labelled = (identity: string) => ({
+        ...mark("acme/shop/dev"),
+        labels: { "argosy.dev/operator": identity },
+      });
+      for (const identity of ["shop.gear", "shop.cog", "mill.wheel"])
+        assert.deepEqual((await check(labelled(identity))).problems, []);
+      const says = (identity: string, former: string) => [
+        `${place} has the CRD ${crd}, with all its objects and their children, of the operator ${identity}, and is called shop.gear now. Without its former name, it would leave their finalizers and children alone. Add to the file: formerNames: ["${former}"]`,
+      ];
+      assert.deepEqual((await check(labelled("shop.wheel"))).problems, says("shop.wheel", "wheel"));
+      assert.deepEqual((await check(labelled("mill.gear"), true)).problems, says("mill.gear", "mill.gear"));
     });
 
     it("warned of if it is this stack's and is being deleted, since the operator finalizes its objects", async () => {
