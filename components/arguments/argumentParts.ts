@@ -11,9 +11,10 @@ import {
   mapOf,
   oneOf,
   pattern,
+  quoted,
   text,
 } from "../../definition/checks";
-import { DNS_LABEL } from "../../definition/fields/terms";
+import { DNS_LABEL, RESOURCE } from "../../definition/fields/terms";
 import { endpointProblem } from "../../runtime/program";
 import { about } from "../manifests/about";
 import { DATA_MODES } from "../manifests/data";
@@ -105,10 +106,28 @@ const toleration = fields(
   .describe("A toleration, as in a pod.")
   .meta(about({ type: "Toleration", typescript: "Toleration" }));
 
-const texts = (remedy: string) => mapOf(anyText("Quote it."), later(anyText("Quote it.")), remedy);
+const labelsOf = (remedy: string) =>
+  mapOf(
+    pattern(LABEL_KEY, "the key of a label", 'Give one, for example "team".'),
+    later(
+      pattern(
+        new RegExp(`^$|${LABEL_VALUE.source}`),
+        "the value of a label",
+        'Give one, for example "shop".',
+      ),
+    ),
+    remedy,
+  );
+const annotationsOf = (remedy: string) =>
+  mapOf(
+    pattern(LABEL_KEY, "the key of an annotation", 'Give one, for example "example.com/team".'),
+    later(anyText("Quote it.")),
+    remedy,
+  );
+const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 const podFields = {
-  nodeSelector: texts("Give labels of nodes, for example { disk: ssd }.")
+  nodeSelector: labelsOf("Give labels of nodes, for example { disk: ssd }.")
     .describe("Labels of the nodes that the pods run on.")
     .meta(about({ otherwise: "{}" })),
   tolerations: listOf(toleration, "Give a list of tolerations.")
@@ -123,17 +142,19 @@ const podFields = {
         typescript: "Affinity",
       }),
     ),
-  priorityClassName: later(text("Name a PriorityClass."))
+  priorityClassName: later(pattern(DNS_SUBDOMAIN, "a PriorityClass", "kubectl get priorityclass shows them."))
     .optional()
     .describe("The PriorityClass of the pods.")
     .meta(about({ otherwise: "the cluster's default" })),
-  labels: texts("Give labels, for example { team: shop }.")
+  labels: labelsOf("Give labels, for example { team: shop }.")
     .optional()
     .describe("Labels in addition to Argosy's own."),
-  annotations: texts("Give annotations, for example { team: shop }.")
+  annotations: annotationsOf("Give annotations, for example { team: shop }.")
     .optional()
     .describe("Annotations in addition to Argosy's own."),
-  serviceAccountAnnotations: texts("Give annotations, for example { eks.amazonaws.com/role-arn: ... }.")
+  serviceAccountAnnotations: annotationsOf(
+    "Give annotations, for example { eks.amazonaws.com/role-arn: ... }.",
+  )
     .optional()
     .describe(
       "Annotations of the service account that the pods run as, such as `eks.amazonaws.com/role-arn`. Clouds use them to give the " +
@@ -165,7 +186,7 @@ function anyOf<Key extends string, Value extends z.ZodType>(
 }
 
 const quantities = mapOf(
-  anyText("Quote it."),
+  RESOURCE,
   text("Give a quantity."),
   'Give quantities, for example { memory: "1Gi" }.',
 );
@@ -260,7 +281,10 @@ export const placement = fields(
       .optional()
       .describe("A mirror that all images are pulled from, instead of their own registries.")
       .meta(about({ key: "registry" })),
-    imagePullSecrets: listOf(later(text("Name a Secret.")), "Give a list of names of Secrets.")
+    imagePullSecrets: listOf(
+      later(pattern(DNS_SUBDOMAIN, "the name of a Secret", "Name a Secret.")),
+      "Give a list of names of Secrets.",
+    )
       .default([])
       .describe("Secrets for pulling images, in both namespaces.")
       .meta(about({ key: "imagePullSecrets" })),
@@ -289,7 +313,7 @@ export const archive = fields(
     ).describe("The database. Its user must own it."),
     secret: later(
       pattern(
-        /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
+        DNS_SUBDOMAIN,
         "the name of a Secret",
         "Name one in the controllers' namespace, with the keys username and password.",
       ),
@@ -441,7 +465,16 @@ function checkStorageClassName(
   complainIn(context)(["storageClassName"], "is given without storage", "Give the volume's size as well.");
 }
 
-const groups = (remedy: string) => listOf(text("Name a group."), remedy);
+/** An account of the form of a user's name would be in no group, and so no guard would know it. */
+const groups = (remedy: string) =>
+  listOf(
+    text("Name a group.", (name) => {
+      const [, namespace] = /^system:serviceaccount:([^:]*)/.exec(name) ?? [];
+      if (namespace === undefined) return undefined;
+      return `is the account ${quoted(name)}, and not a group. The accounts of its namespace are system:serviceaccounts:${namespace}`;
+    }),
+    remedy,
+  );
 
 /** The guards of Argosy's objects. */
 export const guards = fields(

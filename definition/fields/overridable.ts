@@ -1,10 +1,10 @@
 import { FUNCTION_IMAGES } from "../../runtime/operator/definition";
-import { anyText, complainIn, fields, flag, integer, mapOf, oneOf, pattern, text } from "../checks";
+import { anyText, complainIn, fields, flag, integer, mapOf, oneOf, pattern } from "../checks";
 import { EGRESS } from "./egress";
-import { IMAGE, NAMESPACES, SECRET_KEY, secretName } from "./terms";
+import { IMAGE, NAMESPACES, RESOURCE, SECRET_KEY, secretName } from "./terms";
 
 const quantities = mapOf(
-  text("Name a resource, for example memory."),
+  RESOURCE,
   pattern(
     /^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/,
     "a quantity",

@@ -65,6 +65,13 @@ export function secretName(where: string) {
 /** A key of a Secret. */
 export const SECRET_KEY = pattern(/^[-._a-zA-Z0-9]+$/, "a key of a Secret", "Name the key in that Secret.");
 
+/** The name of a resource of a container, as Kubernetes takes it: any name without a slash is one of its own. */
+export const RESOURCE = pattern(
+  /^(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMGT]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$/,
+  "a resource",
+  "Name one, for example memory, or nvidia.com/gpu.",
+);
+
 /** The name of a label. */
 export function labelName(remedy: string) {
   const name = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;

@@ -44,6 +44,18 @@ describe("wrong arguments of the components", function () {
       () => operators({ placement: "prod" as unknown as object }),
       /placement .*Give any of registry, imagePullSecrets, nodeSelector, tolerations, affinity, priorityClassName, labels, annotations, serviceAccountAnnotations\.$/,
     ],
+    [
+      () => operators({ resources: { sensor: { limits: { memroy: "1Gi" } } } }),
+      /resources\.sensor\.limits\.memroy is "memroy", not a resource\. Name one, for example memory/,
+    ],
+    [
+      () => operators({ placement: { labels: { team: "x".repeat(64) } } }),
+      /placement\.labels\.team is "x{64}", not the value of a label/,
+    ],
+    [
+      () => operators({ pods: { operators: { gear: { annotations: { "a b": "c" } } } } }),
+      /pods\.operators\.gear\.annotations\.a b is "a b", not the key of an annotation/,
+    ],
     [() => new ArgoPlatform("argo", { namespace: "A" }), /^ArgoPlatform "argo": namespace is "A"/],
     [
       () => operators({ platform: { namespace: "argosy-system" } }),

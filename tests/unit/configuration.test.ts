@@ -187,16 +187,22 @@ describe("the configuration", () => {
       ['{"annotations":{}}', /\.annotations\.groups is missing\. Give the groups that may set them/],
       ['{"children":true,"exempt":"ops"}', /\.exempt must be a list, not the string "ops"\. Give groups/],
       ['{"children":true,"exempt":[""]}', /\.exempt\[0\] is empty\. Name a group/],
+      [
+        '{"children":true,"exempt":["system:serviceaccount:velero:server"]}',
+        /\.exempt\[0\] is the account .*, and not a group\. .* are system:serviceaccounts:velero\. Name a group/,
+      ],
       ['{"exempt":["ops"]}', /\.exempt is given without a guard\. Set children to true, or give annotations/],
     ],
     registry: [["https://mirror.example.com", /is "https:\/\/mirror.*not a registry\. Give host and path/]],
     imagePullSecrets: [
       ["pull", /must be a list, not the string "pull"\. Give a list of names of Secrets/],
-      ['[""]', /\[0\] is empty\. Name a Secret/],
+      ['["Pull"]', /\[0\] is "Pull", not the name of a Secret\. Name a Secret/],
     ],
     nodeSelector: [
       ["[]", /must be an object, not a list\. Give labels of nodes/],
       ['{"disk":1}', /\.disk must be a string, not the number 1/],
+      ['{"disk":"a b"}', /\.disk is "a b", not the value of a label\. Give one/],
+      ['{"a b":"ssd"}', /\.a b is "a b", not the key of a label\. Give one/],
     ],
     tolerations: [
       ["{}", /must be a list, not an object\. Give a list of tolerations/],
