@@ -81,7 +81,7 @@ export { askHandler, type GivenChildren, givenChildren } from "./reconcile/ask";
 export { wasCreated } from "./reconcile/remember";
 export type { ReconcileReport } from "./reconcile/report";
 export { Timeline } from "./reconcile/timeline";
-export { readUsed } from "./reconcile/trial";
+export { readExample, readUsed } from "./reconcile/trial";
 export {
   type ChildrenScope,
   type WritingOptions,

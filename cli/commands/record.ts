@@ -24,7 +24,7 @@ import {
 } from "../common/options";
 import { findHandlers } from "../common/project";
 import { rewriteFile } from "../common/rewriteFile";
-import { indent, print, progress, styleFor } from "../common/terminal";
+import { indent, print, progress, safe, styleFor } from "../common/terminal";
 import type { DeployedOperator } from "../diff/deployed";
 import { liveObject } from "../diff/liveObject";
 import { otherFakeOf } from "../diff/secretMask";
@@ -240,13 +240,15 @@ function tell(
     numbered(children.length, "child", "children"),
     numbered(count, "used object", "used objects"),
   ];
-  print(`${style("green", "✎")} ${file}: ${parts.join(", ")}${event === "finalize" ? ", to finalize" : ""}`);
+  print(
+    `${style("green", "✎")} ${safe(`${file}: ${parts.join(", ")}`)}${event === "finalize" ? ", to finalize" : ""}`,
+  );
   if (fakes.size > 0)
     print(`  ${numbered(fakes.size, "value of a Secret is a fake", "values of Secrets are fakes")}`);
   if (extent !== "lean")
     print("  it contains uid and times, because the handler's answer may depend on them");
   if (isError) print("  the handler returns an error, and the fixture expects that error");
-  if (!result.passed) print(`  ${style("red", "the fixture does not pass:")}\n${whyNot(result)}`);
+  if (!result.passed) print(`  ${style("red", "the fixture does not pass:")}\n${safe(whyNot(result))}`);
   print(
     isRun
       ? `  run it: ${asTyped(`test ${operator.name}`, options)}`

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { formatName, kindAndName, type ObjectName } from "../../runtime/base/objects";
+import { safe } from "./terminal";
 
 /** The schema of an {@link ObjectReference}. */
 export const OBJECT_REFERENCE = z.strictObject({
@@ -23,7 +24,7 @@ export function referenceTo(
   return { apiVersion, kind, namespace, name };
 }
 
-/** A reference for people: "Memcached shop/sessions". */
+/** A reference for people: "Memcached shop/sessions". Many kinds of Kubernetes allow nearly any name. */
 export function formatReference({ kind, ...name }: ObjectReference): string {
-  return kind === undefined ? formatName(name) : kindAndName(kind, name);
+  return safe(kind === undefined ? formatName(name) : kindAndName(kind, name));
 }

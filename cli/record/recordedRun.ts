@@ -1,4 +1,3 @@
-import { isRecord } from "../../runtime/base/json";
 import { OPERATOR_LABEL } from "../../runtime/base/names";
 import { type KubernetesObject, kindAndName } from "../../runtime/base/objects";
 import {
@@ -9,6 +8,7 @@ import {
   parameterOf,
   RUN_PARAMETERS,
   type RunTarget,
+  readExample,
   readUsed,
   resourceOf,
   runTargetOf,
@@ -93,12 +93,12 @@ function targetOf(run: KubernetesObject, operator: Operator): RunTarget {
 }
 
 function trialOf({ object, used }: RunTarget & { kind: "trial" }, name: string, operator: Operator) {
-  if (!isRecord(object) || !isRecord(object["metadata"]))
-    throw new CommandError(`The run ${name} is a trial of something that is not an object.`);
   try {
+    // Any user who may create Workflows can make up a run.
+    readExample(object, operator);
     readUsed(used, operator);
   } catch (error) {
     throw new CommandError(`The run ${name}: ${(error as Error).message}.`);
   }
-  return { object: object as unknown as KubernetesObject, used: used as Record<string, unknown> };
+  return { object: object as KubernetesObject, used: used as Record<string, unknown> };
 }

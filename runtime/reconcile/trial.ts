@@ -1,7 +1,8 @@
 import { ReconcileFailure } from "../base/failure";
+import { shown } from "../base/invalidAnswer";
 import { isRecord } from "../base/json";
 import { isSecretKind } from "../base/kinds";
-import { apiVersionOf, type KubernetesObject, type Manifest } from "../base/objects";
+import { apiVersionOf, isDnsName, isObjectName, type KubernetesObject, type Manifest } from "../base/objects";
 import type { Resource } from "../base/resource";
 import { type HandlerAnswer, questionAbout, type Used } from "../handler/contract";
 import type { Asked } from "../handler/handlerPool";
@@ -109,7 +110,15 @@ export function readUsed(examples: unknown, { uses }: Uses): Used {
   return Object.fromEntries(used) as Used;
 }
 
-function readExample(object: unknown, { customResource }: Operator): KubernetesObject {
+/**
+ * An example of the operator's custom resource, as a user gives it. Its name and namespace are those of an object, so they may be in a
+ * path or a line.
+ * @throws Error if it is none
+ */
+export function readExample(
+  object: unknown,
+  { customResource }: Pick<Operator, "customResource">,
+): KubernetesObject {
   const { kind } = customResource;
   const apiVersion = apiVersionOf(customResource);
   const wanted = `a ${kind} (${apiVersion}) with metadata.name`;
@@ -119,10 +128,14 @@ function readExample(object: unknown, { customResource }: Operator): KubernetesO
   if (!isRecord(metadata) || typeof metadata["name"] !== "string" || metadata["name"] === "")
     throw new Error(`the object to try the handler on must be ${wanted}; the name is missing`);
   const { name, managedFields: _, ...more } = metadata;
+  if (!isObjectName(name)) throw new Error(`${shown(name)} is not the name of an object`);
   for (const [field, type] of Object.entries(METADATA_TYPES)) {
     if (more[field] !== undefined && typeof more[field] !== type)
       throw new Error(`the object to try the handler on has a metadata.${field} that is no ${type}`);
   }
+  const { namespace } = more;
+  if (namespace !== undefined && !isDnsName(String(namespace)))
+    throw new Error(`${shown(namespace)} is not the name of a namespace`);
   return { ...object, apiVersion, kind, metadata: { uid: NO_UID, resourceVersion: "1", ...more, name } };
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
-import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { main } from "../../cli/argosy";
@@ -338,6 +338,27 @@ describe("argosy record", function () {
       const text = readFileSync(path.join(folder(), "fixtures/tried.yaml"), "utf8");
       assert.ok(!text.includes(PASSWORD) && !text.includes(base64(PASSWORD)));
       await argosy(0, "test", "recorded");
+    });
+
+    it("of a trial that somebody made up writes no other file, no other line and nothing on which a terminal acts", async () => {
+      const { apiVersion } = bench.operator.object("tried");
+      const made = [
+        { kind: kind(), metadata: { name: "../../../escaped" } },
+        { kind: kind(), metadata: { name: "a\u001b[2J" } },
+        { kind: kind(), metadata: { name: "a", namespace: "b\nanswer: {}" } },
+        { kind: `${kind()}\nanswer: {}`, metadata: { name: "a" } },
+      ];
+      for (const [index, each] of made.entries()) {
+        const name = `made-up-${index}-${bench.namespace}`;
+        const report = reconcileReport({ operator: "recorded", kind: kind(), name: "" });
+        const run = buildRecordedRun({ name, report, finishedAt: new Date() }, place());
+        const parameters = [{ name: "object", value: JSON.stringify({ apiVersion, spec: {}, ...each }) }];
+        await bench.api.create({ ...run, spec: { ...(run["spec"] as object), arguments: { parameters } } });
+        const told = await record(1, "--run", name);
+        assert.match(told, /is not the name of|must be a Recorded/);
+        assert.ok(!told.includes("\u001b"), JSON.stringify(told));
+        assert.ok(!existsSync(path.join(folder(), "fixtures")), "a file is written");
+      }
     });
   });
 });
