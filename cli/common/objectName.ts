@@ -1,5 +1,6 @@
 import type { ObjectName } from "../../runtime/base/objects";
 import { UsageError } from "./commandError";
+import { shellWord } from "./shellWord";
 
 /** An object as the user wrote it: the word for its kind, and its name. */
 export interface WrittenName {
@@ -20,9 +21,12 @@ export function readObjectName(text: string, shown = `"${text}"`): WrittenName {
   throw new UsageError(`${shown} does not name an object. Write KIND/NAME, for example memcached/sessions.`);
 }
 
-/** An object as the user writes it behind the name of a command: "memcached/sessions --namespace shop". */
+/**
+ * An object as the user writes it behind the name of a command: "memcached/sessions --namespace shop". A Role, which an operator may
+ * watch, may have a name that a shell would run.
+ */
 export function writtenAs(kind: string, { namespace, name }: ObjectName): string {
-  return `${kind.toLowerCase()}/${name}${namespace ? ` --namespace ${namespace}` : ""}`;
+  return `${shellWord(`${kind.toLowerCase()}/${name}`)}${namespace ? ` --namespace ${namespace}` : ""}`;
 }
 
 /** @throws UsageError if one of the arguments is not KIND/NAME */

@@ -1,5 +1,5 @@
 import { compareTexts } from "../../runtime/base/text";
-import { formatDuration, type Style } from "../common/terminal";
+import { formatDuration, type Style, safe } from "../common/terminal";
 
 /** An object as a line of the table. */
 export interface ObjectRow {
@@ -29,7 +29,7 @@ interface Column {
 
 const OBJECT: Column = {
   heading: "OBJECT",
-  cell: ({ kind, name }) => `${kind.toLowerCase()}/${name}`,
+  cell: ({ kind, name }) => safe(`${kind.toLowerCase()}/${name}`),
   colour: () => "bold",
   leastWidth: 24,
 };

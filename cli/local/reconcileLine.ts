@@ -24,7 +24,7 @@ export function formatReconcile(
   const words = [
     style("dim", now.toTimeString().slice(0, 8)),
     operator,
-    style("bold", formatName(report)),
+    style("bold", safe(formatName(report))),
     ...(generation === undefined ? [] : [style("dim", `gen ${generation}`)]),
     ...(event === "finalize" ? ["finalize:"] : []),
     what,
@@ -43,9 +43,12 @@ export function formatGone(
   now = new Date(),
 ): string {
   const why = watch ? "gone: deleted, or no longer selected" : "deleted";
-  return [style("dim", now.toTimeString().slice(0, 8)), name, style("bold", formatName(object)), why].join(
-    "  ",
-  );
+  return [
+    style("dim", now.toTimeString().slice(0, 8)),
+    name,
+    style("bold", safe(formatName(object))),
+    why,
+  ].join("  ");
 }
 
 /** The end of a handler's log, indented. */
@@ -74,5 +77,5 @@ function formatChanges({ changes, namespace }: ReconcileReport): string {
   const names = changes.map(({ verb, kind, ...child }) => {
     return `${verb} ${kind} ${child.namespace === namespace ? child.name : formatName(child)}`;
   });
-  return names.join(", ");
+  return safe(names.join(", "));
 }

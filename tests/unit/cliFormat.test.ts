@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { PassThrough } from "node:stream";
+import { writtenAs } from "../../cli/common/objectName";
+import { formatReference } from "../../cli/common/objectReference";
 import { formatDuration, indent, lastLines, plain, styleFor } from "../../cli/common/terminal";
 import { isIgnored } from "../../cli/dev/folderWatch";
 import { formatGone, formatReconcile } from "../../cli/local/reconcileLine";
@@ -103,4 +106,20 @@ describe("cli: the files that dev follows", () => {
   for (const file of ["m/main.py", "m/operator.yaml", "m/crd.yaml", "m/templates/a.json"]) {
     it(`are ${file}`, () => assert.equal(isIgnored(file), false));
   }
+});
+
+describe("a name of any kind, such as that of a Role", () => {
+  it("is one word of a shell in a command to copy, and nothing on which a terminal would act", () => {
+    const name = "a; touch 'b' $(c)\u202e";
+    const { stdout } = spawnSync("sh", [
+      "-c",
+      `printf '%s|' ${writtenAs("Role", { namespace: "shop", name })}`,
+    ]);
+    assert.equal(stdout.toString(), `role/${name}|--namespace|shop|`);
+    assert.equal(writtenAs("Role", { name: "system:a" }), "role/system:a");
+    assert.equal(
+      formatReference({ kind: "Role", namespace: "shop", name: "a\u001b[2J\u202eb" }),
+      "Role shop/ab",
+    );
+  });
 });
