@@ -123,7 +123,7 @@ export class Scrubber {
   }
 
   /**
-   * A value without the values of Secrets in its texts, however long these are. A Secret in it has none of its values.
+   * A value without the values of Secrets in its texts and keys, however long these are. A Secret in it has none of its values.
    * @param work how much may be done for all these texts
    */
   inside<Value>(value: Value, work = newWork()): Value {
@@ -131,7 +131,10 @@ export class Scrubber {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map((each) => this.inside(each, work)) as Value;
     const shown = isSecretKind(value) ? withoutValues(value as Record<string, unknown>) : value;
-    const entries = Object.entries(shown).map(([key, each]) => [key, this.inside(each, work)]);
+    const entries = Object.entries(shown).map(([key, each]) => [
+      this.inside(key, work),
+      this.inside(each, work),
+    ]);
     return Object.fromEntries(entries) as Value;
   }
 

@@ -151,7 +151,7 @@ describe("the values of Secrets in a trial of a handler", () => {
           { ...secret({}, "again"), metadata: { name: "again", ...LAST }, data: { pin: "MTIzNA==" } },
           { ...configMap({ name: "settings" }), data: { url: `db://me:${VALUE}@host`, kept: "settings" } },
         ],
-        status: { login: ENCODED },
+        status: { login: ENCODED, [`of ${VALUE}`]: { [ENCODED]: 1 } },
         events: [{ type: "Normal", reason: "Made", note: `it is ${VALUE}` }],
       },
       { log: `made ${VALUE}, ${ENCODED}` },
