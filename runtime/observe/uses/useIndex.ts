@@ -15,8 +15,11 @@ type Labels = Readonly<Record<string, string>> | undefined;
 export class UseIndex {
   /** The references of each custom resource, by its key and the key of the use. */
   private readonly references = new Map<string, ReadonlyMap<string, Reference>>();
-  /** The keys of the custom resources by their references: see {@link entriesOf}. */
-  private readonly byEntry = new Map<string, Set<string>>();
+  /**
+   * The keys of the custom resources by their references: see {@link entriesOf}. Most references are of one custom resource, and a set
+   * for each would take more memory than all the rest: an author may name hundreds of objects that do not exist.
+   */
+  private readonly byEntry = new Map<string, string | Set<string>>();
   /** Uses of kinds that are in no namespace. */
   private readonly clusterWide = new Set<string>();
 
@@ -52,10 +55,10 @@ export class UseIndex {
   /** The custom resources that refer with a use to the object with that name, or to one with these labels. */
   usersOf(use: string, { namespace, name }: ObjectName, labels: Labels): string[] {
     const scope = this.clusterWide.has(use) ? undefined : namespace;
-    const named = this.byEntry.get(entryOf(use, scope, "", name)) ?? [];
+    const named = this.keysOf(entryOf(use, scope, "", name));
     const selected = Object.entries(labels ?? {}).flatMap(([label, value]) => {
-      const keys = this.byEntry.get(entryOf(use, scope, label, value)) ?? [];
-      return [...keys].filter((key) => {
+      const keys = this.keysOf(entryOf(use, scope, label, value));
+      return keys.filter((key) => {
         const reference = this.references.get(key)?.get(use);
         return reference && "labels" in reference && isSelected(reference, labels);
       });
@@ -97,17 +100,23 @@ export class UseIndex {
   private add(key: string, use: string, reference: Reference): void {
     for (const entry of this.entriesOf(use, reference)) {
       const keys = this.byEntry.get(entry);
-      if (keys) keys.add(key);
-      else this.byEntry.set(entry, new Set([key]));
+      if (keys instanceof Set) keys.add(key);
+      else if (keys !== key) this.byEntry.set(entry, keys === undefined ? key : new Set([keys, key]));
     }
   }
 
   private unlist(key: string, use: string, reference: Reference | undefined): void {
     for (const entry of reference ? this.entriesOf(use, reference) : []) {
       const keys = this.byEntry.get(entry);
-      keys?.delete(key);
-      if (keys?.size === 0) this.byEntry.delete(entry);
+      if (keys instanceof Set) keys.delete(key);
+      if (keys === key || (keys instanceof Set && keys.size === 0)) this.byEntry.delete(entry);
     }
+  }
+
+  private keysOf(entry: string): string[] {
+    const keys = this.byEntry.get(entry);
+    if (keys === undefined) return [];
+    return typeof keys === "string" ? [keys] : [...keys];
   }
 
   private entriesOf(use: string, reference: Reference): string[] {
