@@ -16,6 +16,12 @@ export interface ControllerConfiguration {
   readonly takesOnlyTemplates: boolean;
 }
 
+/**
+ * No configuration is longer, in characters. Any user who may create ConfigMaps can name one like that of a controller, and to read a
+ * large one would hold up `pulumi up` for minutes.
+ */
+const LONGEST = 64 * 1024;
+
 /** How the names of these ConfigMaps end, in Argo's own manifests and in its Helm chart. */
 export const CONFIG_MAP_NAME = /(^|-)workflow-controller-configmap$/;
 
@@ -32,6 +38,7 @@ export function readControllerConfiguration(
   configMap: KubernetesObject & { readonly data?: Readonly<Record<string, string>> },
 ): ControllerConfiguration | undefined {
   const { metadata, data = {} } = configMap;
+  if (Object.values(data).join("").length > LONGEST) return undefined;
   try {
     const fields = fieldsOf(data["config"] === undefined ? eachParsed(data) : parseAsArgo(data["config"]));
     return {
@@ -51,9 +58,9 @@ function eachParsed(data: Readonly<Record<string, string>>): object {
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, parseAsArgo(value)]));
 }
 
-/** Argo reads YAML 1.1, in which "yes" and "on" are true (sigs.k8s.io/yaml). */
+/** Argo reads YAML 1.1, in which "yes" and "on" are true (sigs.k8s.io/yaml). It may have any keys: none is compared with all others. */
 function parseAsArgo(text: string): unknown {
-  return parse(text, { version: "1.1" });
+  return parse(text, { version: "1.1", uniqueKeys: false });
 }
 
 /** The fields of an object, by their names in lower case: Argo takes a name in any case. */

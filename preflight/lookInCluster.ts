@@ -176,8 +176,12 @@ async function hasSecret(client: KubernetesClient, namespace: string, name: stri
 async function workflowControllers(client: KubernetesClient): Promise<readonly ControllerConfiguration[]> {
   const listed = await client.listAll(CONFIG_MAPS, { metadataOnly: true });
   const named = listed.filter(({ metadata }) => CONFIG_MAP_NAME.test(metadata.name));
-  const read = await Promise.all(named.map(({ metadata }) => objectOf(client, CONFIG_MAPS, metadata)));
-  return read.flatMap((found) => (found === "absent" ? undefined : readControllerConfiguration(found)) ?? []);
+  // Each is read by itself, so that the time limit holds however many there are.
+  const read = named.map(async ({ metadata }) => {
+    const found = await objectOf(client, CONFIG_MAPS, metadata);
+    return found === "absent" ? undefined : readControllerConfiguration(found);
+  });
+  return (await Promise.all(read)).filter((each) => each !== undefined);
 }
 
 /** A template of a pod with such a volume, for a dry run. */

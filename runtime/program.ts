@@ -31,6 +31,7 @@ export {
   type ObjectName,
 } from "./base/objects";
 export type { Resource } from "./base/resource";
+export { clean } from "./base/text";
 export { KubernetesClient } from "./kubernetes/client";
 export { type ClusterConnection, tokenFromFile } from "./kubernetes/connection";
 export { builtIn } from "./kubernetes/discovery";

@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { type Findings, type Look, type LookOptions, lookInCluster } from "../../preflight/lookInCluster";
 import { notingUnseen } from "../../preflight/unseen";
 import { isWithoutCluster } from "../../preflight/withoutCluster";
+import { clean } from "../../runtime/program";
 import { ConfigurationError } from "../errors";
 import type { Note } from "../notes";
 import type { Cluster } from "./cluster";
@@ -42,9 +43,10 @@ export async function checkInCluster(component: string, cluster: Cluster, check:
     options,
   );
   const { problems, warnings = [] } = found;
-  if (problems.length > 0)
-    throw new ConfigurationError(problems.map((problem) => `${component}: ${problem}`));
-  for (const warning of warnings) void pulumi.log.warn(`${component}: ${warning}`);
+  // They quote what is in the cluster, which ends up on a terminal.
+  const told = (finding: string) => `${component}: ${clean(finding, Number.POSITIVE_INFINITY)}`;
+  if (problems.length > 0) throw new ConfigurationError(problems.map(told));
+  for (const warning of warnings) void pulumi.log.warn(told(warning));
   if (!hasConnection || unseen.length === 0) return;
   void pulumi.log.warn(
     `${component}: the cluster did not answer, or this kubeconfig may not see: ${unseen.join(", ")}. What depends on that is not checked.`,

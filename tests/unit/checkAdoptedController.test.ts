@@ -9,6 +9,7 @@ import { type Found, type LookOptions, lookInCluster } from "../../preflight/loo
 import { notingUnseen } from "../../preflight/unseen";
 import type { OperatorNames } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
+import { withinCpuTime } from "../support/cpuTime";
 import { fakeLook, found, SHOP } from "./support/fakeLook";
 import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
 
@@ -118,6 +119,14 @@ describe("readControllerConfiguration", () => {
       assert.deepEqual(read(data), theirs);
     }
     assert.equal(read({ config: "{" }), undefined);
+  });
+
+  it("takes no time for what a user may have made up under such a name", () => {
+    const keys = (count: number) => Array.from({ length: count }, (_, at) => `k${at}: 1`).join("\n");
+    const anchors = Array.from({ length: 3_000 }, (_, at) => `k${at}: &a${at} 1`).join("\n");
+    // A mebibyte of keys took a minute and a half.
+    for (const data of [{ config: keys(100_000) }, { config: keys(6_000) }, { config: anchors }])
+      withinCpuTime(1_000, () => read(data));
   });
 
   it("is asked for the names of Argo's manifests and of its Helm chart", () => {

@@ -52,6 +52,16 @@ describe("the check of a component in its cluster", function () {
     });
   });
 
+  it("quotes nothing of the cluster on which a terminal would act", async () => {
+    const evil = "it\u001b]0;owned\u0007\u009b2J\u202e is";
+    const finding = async (key: "problems" | "warnings") => ({ problems: [], [key]: [evil] });
+    const told = () => checkInCluster("It", cluster(), () => finding("warnings"));
+    assert.equal(await logged(() => run(told, { cluster: true })), "It: it0;owned2J is");
+    await refused(() => checkInCluster("It", cluster(), () => finding("problems")), /^It: it0;owned2J is$/, {
+      cluster: true,
+    });
+  });
+
   it("warns once that objects of a renamed component may be deleted, if Pulumi takes over existing objects", async () => {
     const putBack = rememberVariables("PULUMI_K8S_UPSERT_EXISTING_OBJECTS");
     api.answer = (_, response) => json(response, found());
