@@ -39,6 +39,8 @@ export interface Gathered {
   readonly secrets: GatheredUse["secrets"];
   /** Of the children's JSON. */
   readonly bytes: number;
+  /** The uids of the children: see {@link GivenChildren.uids}. */
+  readonly shown: ReadonlySet<string>;
 }
 
 /**
@@ -50,13 +52,15 @@ export async function gather(
   parts: Parts,
   { event, object, state, due = [] }: Pick<QuestionParts, "event" | "object" | "state" | "due">,
 ): Promise<Gathered> {
-  const { children, warnings, bytes } = await givenChildren(parts.children, parts.isFollowed, object, event);
+  const given = await givenChildren(parts.children, parts.isFollowed, object, event);
+  const { children, warnings, bytes, uids: shown } = given;
   const { used, warnings: ofUsed, secrets } = await parts.used(object, event);
   return {
     content: { event, object, children, used, due, ...(state !== undefined && { state }) },
     warnings: [...warnings, ...ofUsed],
     secrets,
     bytes,
+    shown,
   };
 }
 
@@ -71,6 +75,7 @@ export async function ask<Answer extends HandlerAnswer>(
 ): Promise<Exclude<Answer, { error: unknown }>> {
   const { content, warnings } = gathered;
   for (const each of warnings) run.events.push({ type: "Warning", ...each });
+  run.shown = gathered.shown;
   if (content.due.length > 0) run.note({ due: content.due.map(({ name }) => name) });
   const { trace: context } = run.context;
   const trace = context && traceparentOf(context);
@@ -126,6 +131,7 @@ export async function givenChildren(
   const given = new GivenChildren();
   const isMeant = (child: Child) => event === "reconcile" || isFollowed(child);
   const meant = children.of(object.metadata.uid).filter(isMeant);
+  for (const { uid } of meant) given.uids.add(uid);
   for await (const state of readInParts(meant, (each) => children.readChild(each))) given.take(state);
   return given;
 }
@@ -170,6 +176,8 @@ const MOST_NAMED = 10;
 export class GivenChildren {
   /** Of the JSON of all of them. */
   bytes = 0;
+  /** Of all of them, and of those that went before they were read. */
+  readonly uids = new Set<string>();
   private readonly given: Given[] = [];
 
   take(child: KubernetesObject): void {

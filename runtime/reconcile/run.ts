@@ -105,6 +105,9 @@ export class Run implements WriteScope {
   settled: Outcome["settled"];
   /** When a schedule of the object is due, on the monotonic clock, in milliseconds. */
   private dueAt = Number.POSITIVE_INFINITY;
+  /** The uids of the children with which the handler was asked. Undefined: it has not been asked. */
+  shown: ReadonlySet<string> | undefined;
+  readonly isShown = ({ uid }: Child): boolean => this.shown?.has(uid) ?? true;
   /** Whether the object has been read, or is known to be gone. */
   isRead = false;
   /** Undefined as long as it has not been read, or if it is gone. */

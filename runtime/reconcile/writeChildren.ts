@@ -3,7 +3,7 @@ import { type KubernetesObject, kindAndName } from "../base/objects";
 import { isRace, isTaken } from "../kubernetes/errors";
 import type { Child } from "../observe/childStore";
 import { isSameMemory, type Memory } from "../remember/memory";
-import type { WriteScope } from "../write/childApplier";
+import { notKnown, type WriteScope } from "../write/childApplier";
 import type { ChildChange } from "../write/childWriter";
 import { deleteInOrder, heldUp, isOrdered } from "../write/deletionOrder";
 import { childKey, contentOf, type DesiredChild, inApplyOrder } from "../write/desiredChildren";
@@ -117,6 +117,7 @@ class Writing {
   async run(): Promise<Written> {
     let failure: Written["failure"];
     try {
+      this.assertShown();
       await deletePredecessors(this.options, this.object, this.scope, this.changes);
       await this.applyInOrder();
       await this.prune();
@@ -126,6 +127,13 @@ class Writing {
     }
     const { changes, waiting, going, ready, left, memory } = this;
     return { changes, progress: { waiting, going, ready, left }, memory, failure };
+  }
+
+  /** @throws ApiError 409 if a watch has shown another child since the handler was asked, which it may have wanted to see */
+  private assertShown(): void {
+    const { options, object, scope } = this;
+    const other = options.children.of(object.metadata.uid).find((child) => scope.isShown?.(child) === false);
+    if (other) throw notKnown({ kind: other.resource.kind, metadata: other });
   }
 
   /** Applies the children that wait for nothing, and then those that waited for them. */
@@ -166,6 +174,7 @@ class Writing {
       namespace,
       masked,
       confirmOwner,
+      isShown: scope.isShown,
       beforeReplacement: () => this.beforeReplacement(child),
     };
     const apply = async () => {
@@ -201,11 +210,13 @@ class Writing {
   /** The children that are no longer wanted, with those that are being deleted. */
   private unwanted(): Child[] {
     const { children: store, isFollowed } = this.options;
-    const { object, desired } = this;
+    const { object, desired, scope } = this;
     const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
     // Where a kind or a namespace went, no watch says that a child is gone.
     const isThere = (child: Child) => !wanted.has(child) && (!child.deleting || isFollowed(child));
-    return store.of(object.metadata.uid).filter(isThere);
+    // The handler may want a child that it was not shown. The watch that brought the child leads to another question.
+    const isShown = (child: Child) => scope.isShown?.(child) !== false;
+    return store.of(object.metadata.uid).filter((child) => isThere(child) && isShown(child));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type KubernetesObject, kindAndName, type Manifest } from "../base/objects";
+import { type KubernetesObject, kindAndName, type Manifest, type ObjectName } from "../base/objects";
 import { MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, Conflicts, isApiError, isMisfit } from "../kubernetes/errors";
@@ -38,6 +38,8 @@ export interface WriteScope extends ClientScope, RequestOwner {
    * run may have to create it. @default no memory says which children were created
    */
   readonly beforeReplacement?: () => Promise<void>;
+  /** Whether the handler was asked with this child. @default it was asked with every child that is known */
+  readonly isShown?: ((child: Child) => boolean) | undefined;
 }
 
 /** The write to make, and the object that it is made to. */
@@ -80,6 +82,8 @@ export class ChildApplier {
     const { store } = this;
     let target: Target | undefined = { how: "create" };
     if (known && child.update === "never") target = { how: "mark", seen: seenOf(known) };
+    // A watch has shown it since the handler was asked.
+    else if (known && scope.isShown?.(known) === false) throw notKnown(child.manifest);
     else if (known) {
       const object = await store.readOwned(known);
       const isOffered = object && !this.sender.managers.some((manager) => applyEntry(object, manager));
@@ -275,8 +279,18 @@ export class ChildApplier {
 }
 
 /** That a child which was created once may exist, although no watch shows it. Undefined if no answer replaces its content. */
-function unseen({ manifest: { kind, metadata }, update }: DesiredChild): ApiError | undefined {
-  if (update === "never") return undefined;
+function unseen(child: DesiredChild): ApiError | undefined {
+  return child.update === "never" ? undefined : notKnown(child.manifest);
+}
+
+/** The handler was asked without a child, and must be asked again, with it. */
+export function notKnown({
+  kind,
+  metadata,
+}: {
+  readonly kind: string;
+  readonly metadata: ObjectName;
+}): ApiError {
   return new ApiError(409, { message: `${kindAndName(kind, metadata)} was not known` }, "GET");
 }
 

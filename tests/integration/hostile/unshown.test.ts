@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type KubernetesObject, type Manifest, SERVER_METADATA } from "../../../runtime/base/objects";
+import { always } from "../../support/eventually";
+import { inNamespace } from "../support/manifests";
+import type { ObjectPlan } from "../support/testOperator";
+import { useOperator } from "../support/useOperator";
+
+/** How long the handler takes that makes a value, in milliseconds. */
+const MAKES_MS = 1_500;
+
+/** Makes a password, or a Secret with another name, if it is shown no Secret: see docs/recipes.md. */
+const MAKER = `
+require("node:readline").createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { id, object: { metadata: { name }, spec }, children: [known] } = JSON.parse(line);
+  if (!known) await new Promise((resolve) => setTimeout(resolve, ${MAKES_MS}));
+  const metadata = { name, ...(spec.far && { namespace: spec.far }) };
+  if (spec.renames) metadata.name = known?.metadata.name ?? name + "-" + crypto.randomUUID();
+  const data = { password: known?.data.password ?? btoa(crypto.randomUUID()) };
+  console.log(JSON.stringify({ id, children: [{ apiVersion: "v1", kind: "Secret", metadata, data }] }));
+});
+`;
+
+describe("while a handler is asked that was shown no child, and makes a value only once,", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "slow-maker", children: ["v1/Secret"], handler: MAKER });
+
+  for (const place of ["near", "far"])
+    for (const renames of [false, true])
+      it(`a child ${place} comes into sight, and it stays as it is${renames ? ": it is not deleted" : ""}`, async () => {
+        const far = place === "far" && (await bench.api.newNamespace("far"));
+        const plan = { ...(far && { far }), ...(renames && { renames }) } as ObjectPlan;
+        await bench.applied("made", plan);
+        const at = far || bench.namespace;
+        const secrets = async () =>
+          (await bench.api.list({ apiVersion: "v1", kind: "Secret" }, at)).filter(({ metadata }) =>
+            metadata.name.startsWith("made"),
+          );
+        const [child] = await secrets();
+        assert.ok(child);
+        await bench.idle();
+        await bench.api.delete(child);
+        await sleep(MAKES_MS / 3);
+        const late = await bench.api.apply(asAnswered(inNamespace(child, at)), bench.operator.fieldManager);
+        await sleep(MAKES_MS);
+        await bench.idle();
+        await always(
+          async () => {
+            const kept = (await secrets()).find(({ metadata }) => metadata.uid === late.metadata.uid);
+            assert.deepEqual(kept?.["data"], child["data"]);
+          },
+          { forMs: 1_000 },
+        );
+      });
+});
+
+/** A child as it was applied. */
+function asAnswered({ metadata, ...content }: Manifest | KubernetesObject): Manifest {
+  const own = Object.entries(metadata).filter(([field]) => !(SERVER_METADATA as string[]).includes(field));
+  return { ...content, metadata: Object.fromEntries(own) as unknown as Manifest["metadata"] };
+}
