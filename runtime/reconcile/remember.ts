@@ -98,7 +98,7 @@ export async function rememberMade(
   };
   const written = remembered(memory);
   const isEmpty = isDeepStrictEqual([written, remembered(before)], [{ kinds: [] }, { kinds: [] }]);
-  const change = { ...saidIn(answer, object), ...(!isEmpty && { memory: written }) };
+  const change = { ...saidIn(answer, object), asked: run.asked, ...(!isEmpty && { memory: written }) };
   // The class "later" lets the writes of other objects' children go first.
   const later = run.client.with({ class: "later", flow: "reports" });
   const record = parts.recordOf?.(run.report);
@@ -141,7 +141,7 @@ export async function rememberPart(parts: Parts, run: Run, made: Made): Promise<
 /** Remembers the answer of a handler that has not finished finalizing. Parts that the answer leaves out stay as they are. */
 export async function rememberUnfinished(
   { memories, footprintOf }: Parts,
-  { client }: Run,
+  { client, asked }: Run,
   object: KubernetesObject,
   answer: FinalizeAnswer,
   before: Memory,
@@ -152,7 +152,7 @@ export async function rememberUnfinished(
   const dueAt = footprintOf?.(object.metadata.uid, againAfterMs).dueAt;
   const memory = { ...before, reportedEvents, ...(footprintOf && { dueAt }) };
   const change = {
-    ...(answer.status && { fields }),
+    ...(answer.status && { fields, asked }),
     ...(answer.conditions && { conditions }),
     ...(!isSameMemory(memory, before) && { memory: remembered(memory) }),
   };

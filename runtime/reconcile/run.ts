@@ -105,6 +105,8 @@ export class Run implements WriteScope {
   settled: Outcome["settled"];
   /** When a schedule of the object is due, on the monotonic clock, in milliseconds. */
   private dueAt = Number.POSITIVE_INFINITY;
+  /** The object about which the handler was asked. Undefined: it has not been asked. */
+  asked: KubernetesObject | undefined;
   /** The uids of the children with which the handler was asked. Undefined: it has not been asked. */
   shown: ReadonlySet<string> | undefined;
   readonly isShown = ({ uid }: Child): boolean => this.shown?.has(uid) ?? true;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ReconcileFailure } from "../base/failure";
 import { pointerOf, readJson } from "../base/json";
 import { ENGINE_CONDITIONS, MEMORY_FIELD, OWN_STATUS_FIELDS } from "../base/names";
@@ -23,6 +24,8 @@ export type Status = Record<string, unknown>;
 export interface StatusChange {
   /** All of the handler's fields. Earlier fields that are not among them are removed. */
   readonly fields?: Readonly<Status> | undefined;
+  /** The object about which the handler was asked that said this. @default not known */
+  readonly asked?: KubernetesObject | undefined;
   /** All of the handler's own conditions. Earlier conditions that are not among them are removed. */
   readonly conditions?: HandlersConditions | undefined;
   /** The engine's memory, as `remembered` gives it. */
@@ -122,6 +125,22 @@ export function composeStatus(
   const status = statusWith(verdict);
   const all = along ? statusWith(along) : status;
   return isThere(status) || isThere(all) ? undefined : statusWith(along ?? verdict, true);
+}
+
+/** Whether our fields of the handler have other values than in the object about which it was asked: those that it said elsewhere. */
+export function isSaidElsewhere(
+  object: KubernetesObject,
+  asked: KubernetesObject,
+  fieldManager: string,
+): boolean {
+  const entry = applyEntry(object, fieldManager, "status");
+  const saidIn = (status: unknown) => {
+    const owned = ownedValues({ ...object, status } as KubernetesObject, entry) as
+      | { status?: Status }
+      | undefined;
+    return handlersFields(owned?.status ?? {});
+  };
+  return !isDeepStrictEqual(saidIn(object["status"]), saidIn(asked["status"]));
 }
 
 /** The status that an object will have when the change is written, as far as that is known before. */

@@ -27,6 +27,7 @@ import type { CustomResources } from "../observe/customResources";
 import {
   clearingOf,
   composeStatus,
+  isSaidElsewhere,
   type Status,
   type StatusChange,
   type StatusVerdict,
@@ -122,7 +123,7 @@ export class StatusWriter {
    * @param along a verdict that is written only together with the change
    * @returns the object as it is then, whether or not there was anything to write. Undefined if it is gone
    * @throws ReconcileFailure `StatusRefused` if the API server does not accept the status, or drops a part of it
-   * @throws ApiError 409 if another client keeps writing the object
+   * @throws ApiError 409 if another client keeps writing the object, or if a former leader's write came after the handler was asked
    */
   async write(
     client: KubernetesClient,
@@ -136,6 +137,9 @@ export class StatusWriter {
     let isCleared = false;
     for (;;) {
       const before = newest ?? object;
+      const { asked } = change;
+      if (asked && isSaidElsewhere(before, asked, fieldManager))
+        throw new ApiError(409, { message: SAID_ELSEWHERE }, "GET");
       const status = composeStatus(before, change, along, {
         fieldManager,
         now: now?.() ?? new Date(),
@@ -198,6 +202,8 @@ export class StatusWriter {
     }
   }
 }
+
+const SAID_ELSEWHERE = "another process has written what its handler said since ours was asked";
 
 /** Whether the status was refused for its content. If a right is missing, the content is not at fault. */
 function isRefusal(error: unknown): error is ApiError {

@@ -4,7 +4,7 @@ import { type KubernetesObject, type Manifest, SERVER_METADATA } from "../../../
 import { always } from "../../support/eventually";
 import { inNamespace } from "../support/manifests";
 import type { ObjectPlan } from "../support/testOperator";
-import { useOperator } from "../support/useOperator";
+import { statusOf, useOperator } from "../support/useOperator";
 
 /** How long the handler takes that makes a value, in milliseconds. */
 const MAKES_MS = 1_500;
@@ -52,6 +52,32 @@ describe("while a handler is asked that was shown no child, and makes a value on
           { forMs: 1_000 },
         );
       });
+});
+
+/** Makes a serial number if its object has none. */
+const NUMBERER = `
+require("node:readline").createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { id, object: { status } } = JSON.parse(line);
+  if (!status?.serial) await new Promise((resolve) => setTimeout(resolve, ${MAKES_MS}));
+  console.log(JSON.stringify({ id, children: [], status: { serial: status?.serial ?? crypto.randomUUID() } }));
+});
+`;
+
+describe("while a handler is asked that makes a field of its status only once,", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "slow-numberer", handler: NUMBERER });
+
+  it("the write of a former leader comes late, and the field keeps its value", async () => {
+    const object = await bench.applyObject("numbered");
+    await sleep(MAKES_MS / 3);
+    await bench.api.applyStatus(object, { serial: "late" }, { manager: bench.operator.fieldManager });
+    await sleep(MAKES_MS);
+    await bench.idle();
+    await always(async () => assert.equal(statusOf(await bench.api.get(object))["serial"], "late"), {
+      forMs: 1_000,
+    });
+    await bench.ready(object);
+  });
 });
 
 /** A child as it was applied. */
