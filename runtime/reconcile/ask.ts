@@ -75,7 +75,7 @@ export async function ask<Answer extends HandlerAnswer>(
 ): Promise<Exclude<Answer, { error: unknown }>> {
   const { content, warnings } = gathered;
   for (const each of warnings) run.events.push({ type: "Warning", ...each });
-  run.asked = content.object;
+  run.asked = content;
   run.shown = gathered.shown;
   if (content.due.length > 0) run.note({ due: content.due.map(({ name }) => name) });
   const { trace: context } = run.context;

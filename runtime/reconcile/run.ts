@@ -13,7 +13,7 @@ import type { Child, ChildStore } from "../observe/childStore";
 import type { KnownObjects, KnownUids } from "../observe/customResources";
 import type { GatheredUse } from "../observe/uses/used";
 import type { Operator } from "../operator/definition";
-import type { Verdict } from "../remember/composeStatus";
+import type { StatusChange, Verdict } from "../remember/composeStatus";
 import type { Footprint, Memories } from "../remember/memory";
 import type { MemoryObjects } from "../remember/memoryObjects";
 import type { Scrubber } from "../secrets/scrubber";
@@ -105,8 +105,8 @@ export class Run implements WriteScope {
   settled: Outcome["settled"];
   /** When a schedule of the object is due, on the monotonic clock, in milliseconds. */
   private dueAt = Number.POSITIVE_INFINITY;
-  /** The object about which the handler was asked. Undefined: it has not been asked. */
-  asked: KubernetesObject | undefined;
+  /** What the handler was asked with. Undefined: it has not been asked. */
+  asked: StatusChange["asked"];
   /** The uids of the children with which the handler was asked. Undefined: it has not been asked. */
   shown: ReadonlySet<string> | undefined;
   readonly isShown = ({ uid }: Child): boolean => this.shown?.has(uid) ?? true;

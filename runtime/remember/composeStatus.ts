@@ -13,6 +13,7 @@ import {
 } from "../base/objects";
 import { clean } from "../base/text";
 import type { JsonPatchOperation } from "../kubernetes/client";
+import { ApiError } from "../kubernetes/errors";
 import { applyEntry, isAppliedAs, ownedValues } from "../kubernetes/managedFields";
 import { fitting } from "../operator/contentSchema";
 import { schemaOfField, storedForm } from "../operator/storedForm";
@@ -24,8 +25,8 @@ export type Status = Record<string, unknown>;
 export interface StatusChange {
   /** All of the handler's fields. Earlier fields that are not among them are removed. */
   readonly fields?: Readonly<Status> | undefined;
-  /** The object about which the handler was asked that said this. @default not known */
-  readonly asked?: KubernetesObject | undefined;
+  /** What the handler was asked with that said this. @default not known */
+  readonly asked?: { readonly object: KubernetesObject; readonly state?: unknown } | undefined;
   /** All of the handler's own conditions. Earlier conditions that are not among them are removed. */
   readonly conditions?: HandlersConditions | undefined;
   /** The engine's memory, as `remembered` gives it. */
@@ -141,6 +142,15 @@ export function isSaidElsewhere(
     return handlersFields(owned?.status ?? {});
   };
   return !isDeepStrictEqual(saidIn(object["status"]), saidIn(asked["status"]));
+}
+
+/** The error if another process has written what its handler said since ours was asked, which must be asked again. */
+export function saidElsewhere(): ApiError {
+  return new ApiError(
+    409,
+    { message: "another process has written what its handler said since ours was asked" },
+    "GET",
+  );
 }
 
 /** The status that an object will have when the change is written, as far as that is known before. */

@@ -27,7 +27,14 @@ import { type ApiError, Conflicts, isApiError } from "../kubernetes/errors";
 import type { Emit } from "../observe/news";
 import type { ReflectorSink } from "../observe/reflector";
 import { type Change, Store } from "../observe/store";
-import { conditionsOf, digestIn, type StatusChange, type StatusVerdict, withDigest } from "./composeStatus";
+import {
+  conditionsOf,
+  digestIn,
+  type StatusChange,
+  type StatusVerdict,
+  saidElsewhere,
+  withDigest,
+} from "./composeStatus";
 import { type Memories, type Memory, memoryIn, NOTHING } from "./memory";
 import { conditionsOfObject, isWithin, memoryResourceOf, memoryStatus, nameIn, uidIn } from "./memoryKind";
 
@@ -149,7 +156,7 @@ export class MemoryObjects implements Memories {
   write(
     client: KubernetesClient,
     object: ObjectName & { readonly uid: string },
-    { memory, verdict }: StatusChange,
+    { memory, verdict, asked }: StatusChange,
     along?: StatusVerdict,
   ): Promise<undefined> {
     return this.mutex.runAlone(object.uid, async () => {
@@ -164,6 +171,9 @@ export class MemoryObjects implements Memories {
         // If the object is gone, a Memory that is written now would never be deleted.
         if (!newest && !isThere(object.uid)) return undefined;
         const known = isRecord(newest?.["memory"]) ? (newest["memory"] as JsonObject) : {};
+        const { state } = known;
+        // One that another client has removed is written back.
+        if (asked && state !== undefined && !isDeepStrictEqual(state, asked.state)) throw saidElsewhere();
         const digest = digestIn(known);
         const wanted = this.compose(object, newest, withDigest(memory ?? known, digest), verdict);
         if (!newest || !isWithin(wanted, newest)) {

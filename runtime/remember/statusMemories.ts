@@ -31,6 +31,7 @@ import {
   type Status,
   type StatusChange,
   type StatusVerdict,
+  saidElsewhere,
 } from "./composeStatus";
 import { type Memories, type Memory, memoryIn, memoryOf, writtenMemory } from "./memory";
 
@@ -138,8 +139,7 @@ export class StatusWriter {
     for (;;) {
       const before = newest ?? object;
       const { asked } = change;
-      if (asked && isSaidElsewhere(before, asked, fieldManager))
-        throw new ApiError(409, { message: SAID_ELSEWHERE }, "GET");
+      if (asked && isSaidElsewhere(before, asked.object, fieldManager)) throw saidElsewhere();
       const status = composeStatus(before, change, along, {
         fieldManager,
         now: now?.() ?? new Date(),
@@ -202,8 +202,6 @@ export class StatusWriter {
     }
   }
 }
-
-const SAID_ELSEWHERE = "another process has written what its handler said since ours was asked";
 
 /** Whether the status was refused for its content. If a right is missing, the content is not at fault. */
 function isRefusal(error: unknown): error is ApiError {

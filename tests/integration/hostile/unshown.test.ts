@@ -5,6 +5,7 @@ import { always } from "../../support/eventually";
 import { inNamespace } from "../support/manifests";
 import type { ObjectPlan } from "../support/testOperator";
 import { statusOf, useOperator } from "../support/useOperator";
+import { useWatching } from "../support/useWatching";
 
 /** How long the handler takes that makes a value, in milliseconds. */
 const MAKES_MS = 1_500;
@@ -77,6 +78,35 @@ describe("while a handler is asked that makes a field of its status only once,",
       forMs: 1_000,
     });
     await bench.ready(object);
+  });
+});
+
+/** Makes a serial number if it remembers none of its object. */
+const REMEMBERER = `
+require("node:readline").createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { id, state } = JSON.parse(line);
+  if (!state?.serial) await new Promise((resolve) => setTimeout(resolve, ${MAKES_MS}));
+  console.log(JSON.stringify({ id, children: [], state: { serial: state?.serial ?? crypto.randomUUID() } }));
+});
+`;
+
+describe("while a handler is asked that makes a part of its state only once,", function () {
+  this.timeout(60_000);
+  const bench = useWatching();
+
+  it("the write of a former leader comes late, and the part keeps its value", async () => {
+    const operator = await bench.install({ handler: REMEMBERER });
+    const first = await bench.leading(operator);
+    const object = await bench.watched(operator, "remembered");
+    const { metadata, ...late } = await bench.settled(operator, object);
+    await first.stop();
+    await bench.api.delete({ ...late, metadata });
+    await bench.leading(operator);
+    await sleep(MAKES_MS / 3);
+    await bench.api.apply(asAnswered({ ...late, metadata }), operator.fieldManager);
+    await sleep(2 * MAKES_MS);
+    assert.deepEqual((await bench.memory(operator, object)).memory["state"], late.memory["state"]);
+    await bench.settled(operator, object);
   });
 });
 
