@@ -134,6 +134,7 @@ export function isSaidElsewhere(
   asked: KubernetesObject,
   fieldManager: string,
 ): boolean {
+  if (object.metadata.resourceVersion === asked.metadata.resourceVersion) return false;
   const entry = applyEntry(object, fieldManager, "status");
   const saidIn = (status: unknown) => {
     const owned = ownedValues({ ...object, status } as KubernetesObject, entry) as

@@ -340,7 +340,7 @@ describe("argosy record", function () {
       await argosy(0, "test", "recorded");
     });
 
-    it("of a trial that somebody made up writes no other file, no other line and nothing on which a terminal acts", async () => {
+    it("of a made-up trial writes no other file, no other line and nothing on which a terminal acts", async () => {
       const { apiVersion } = bench.operator.object("tried");
       const made = [
         { kind: kind(), metadata: { name: "../../../escaped" } },
