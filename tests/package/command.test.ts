@@ -71,7 +71,7 @@ describe("the command of the npm package", function () {
   it("prints its commands as they are typed without a clone: argosy is not on the PATH", () => {
     const { status, stdout } = argosy("new", "shop.example.com/Cache", "--project", "shop");
     assert.equal(status, 0);
-    assert.match(stdout, /^ {2}npx @argosy-dev\/argosy test cache --watch {4}/m);
+    assert.match(stdout, /^ {2}npx @argosy-dev\/argosy test cache --watch --project shop {4}/m);
     assert.match(argosy("explain", "--help").stdout, /^Usage: argosy explain /);
   });
 
