@@ -55,10 +55,13 @@ export function childSelectorOf(operator: OperatorNames): string {
 type Marks = Pick<ObjectMeta, "labels" | "annotations" | "ownerReferences">;
 
 /** The part of a child's manifest that marks it as its owner's: the owner reference, and our labels and annotations. */
-export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
+export function marksIn(
+  { apiVersion, kind, metadata }: Manifest,
+  isMark = (key: string) => key.startsWith(`${DOMAIN}/`),
+): Manifest {
   const { name, namespace, labels, annotations, ownerReferences } = metadata;
   const ours = (map: Record<string, string> | undefined) =>
-    Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => key.startsWith(`${DOMAIN}/`)));
+    Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => isMark(key)));
   return {
     apiVersion,
     kind,
@@ -72,16 +75,11 @@ export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
   };
 }
 
+const OWNER_MARKS: readonly string[] = [CHILD_OF_LABEL, OWNER_UID_LABEL, OWNER_RANGE_LABEL, OWNER_ANNOTATION];
+
 /** The part of it that names the owner and the operator. No handler chooses any of it, so that none is ever to be removed. */
 export function ownerMarksIn(manifest: Manifest): Manifest {
-  const { metadata, ...kind } = marksIn(manifest);
-  const only = (map: Record<string, string> | undefined, keys: readonly string[]) =>
-    Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => keys.includes(key)));
-  const labels = only(metadata.labels, [CHILD_OF_LABEL, OWNER_UID_LABEL, OWNER_RANGE_LABEL]);
-  return {
-    ...kind,
-    metadata: { ...metadata, labels, annotations: only(metadata.annotations, [OWNER_ANNOTATION]) },
-  };
+  return marksIn(manifest, (key) => OWNER_MARKS.includes(key));
 }
 
 /**

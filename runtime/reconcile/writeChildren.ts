@@ -133,7 +133,7 @@ class Writing {
   private assertShown(): void {
     const { options, object, scope } = this;
     const other = options.children.of(object.metadata.uid).find((child) => scope.isShown?.(child) === false);
-    if (other) throw notKnown({ kind: other.resource.kind, metadata: other });
+    if (other) throw notKnown(other.resource.kind, other);
   }
 
   /** Applies the children that wait for nothing, and then those that waited for them. */

@@ -81,18 +81,21 @@ export class ChildApplier {
   ): Promise<ChildVerb | undefined> {
     const { store } = this;
     let target: Target | undefined = { how: "create" };
+    const { kind, metadata } = child.manifest;
     if (known && child.update === "never") target = { how: "mark", seen: seenOf(known) };
     // A watch has shown it since the handler was asked.
-    else if (known && scope.isShown?.(known) === false) throw notKnown(child.manifest);
+    else if (known && scope.isShown?.(known) === false) throw notKnown(kind, metadata);
     else if (known) {
       const object = await store.readOwned(known);
       const isOffered = object && !this.sender.managers.some((manager) => applyEntry(object, manager));
       target = { how: isOffered ? "adopt" : "apply", seen: { ...seenOf(known), object } };
     }
-    // The child was created once, so it is not created again. But it may exist without its marks.
-    else if (child.isCreated) target = await this.look(child, scope, unseen(child));
+    // The child was created once, so it is not created again. But it may exist without its marks. No answer replaces one that is
+    // never updated.
+    else if (child.isCreated)
+      target = await this.look(child, scope, child.update === "never" ? undefined : notKnown(kind, metadata));
     // The child may have gone with its owner.
-    else if (store.isUnsure(child.resource, child.manifest.metadata)) await scope.confirmOwner();
+    else if (store.isUnsure(child.resource, metadata)) await scope.confirmOwner();
     let conflicts: Conflicts | undefined;
     while (target) {
       let verb: ChildVerb | undefined;
@@ -278,20 +281,9 @@ export class ChildApplier {
   }
 }
 
-/** That a child which was created once may exist, although no watch shows it. Undefined if no answer replaces its content. */
-function unseen(child: DesiredChild): ApiError | undefined {
-  return child.update === "never" ? undefined : notKnown(child.manifest);
-}
-
 /** The handler was asked without a child, and must be asked again, with it. */
-export function notKnown({
-  kind,
-  metadata,
-}: {
-  readonly kind: string;
-  readonly metadata: ObjectName;
-}): ApiError {
-  return new ApiError(409, { message: `${kindAndName(kind, metadata)} was not known` }, "GET");
+export function notKnown(kind: string, name: ObjectName): ApiError {
+  return new ApiError(409, { message: `${kindAndName(kind, name)} was not known` }, "GET");
 }
 
 /**
