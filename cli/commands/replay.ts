@@ -150,8 +150,9 @@ async function runSchedule(
   const operator = operators.find(hasIt) ?? operators[0];
   if (!operator) throw new CommandError(`${noneHandles(kind, target)} Start argosy dev for this cluster.`);
   if (operator.whole && !hasIt(operator)) throw new UsageError(unknownSchedule(operator.whole, due));
-  const place = { namespace: operator.home, name: operator.name };
-  const template = await client.get(WORKFLOW_TEMPLATES, place).catch(ifRefused(404, undefined));
+  const template = await client
+    .get(WORKFLOW_TEMPLATES, { namespace: operator.home, name: operator.name })
+    .catch(ifRefused(404, undefined));
   if (!template)
     throw new CommandError(
       `The schedule ${due} can only run at its own times: ${operator.name} was deployed without Argo Workflows, which would run ` +
@@ -164,8 +165,8 @@ async function runSchedule(
     [RUN_PARAMETERS.schedule]: due,
   };
   const labels = { ...template.metadata.labels, ...objectLabelsOf(metadata.uid ?? "") };
-  const started = { name: `${operator.name}-${due}-`, namespace: operator.home, labels };
-  const submitted = await submit(client, started, { name: operator.name }, parameters);
+  const place = { name: `${operator.name}-${due}-`, namespace: operator.home, labels };
+  const submitted = await submit(client, place, { name: operator.name }, parameters);
   return follow(client, submitted, () => resource, options);
 }
 

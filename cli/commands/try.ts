@@ -4,7 +4,7 @@ import { Problems } from "../../definition/problems";
 import { readYaml } from "../../definition/readYaml";
 import { isRecord } from "../../runtime/base/json";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../../runtime/base/objects";
-import { ifRefused, isApiError, type Operator, resourceOf } from "../../runtime/cli";
+import { isApiError, type Operator, resourceOf } from "../../runtime/cli";
 import { CommandError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { requiredOption } from "../common/options";
@@ -68,14 +68,11 @@ async function admitted(
   manifest: Manifest,
 ): Promise<KubernetesObject> {
   const resource = resourceOf(operator.customResource);
-  const live = await client.get(resource, manifest.metadata).catch(ifRefused(404, undefined));
-  if (!live)
-    return client.create(resource, manifest, { fieldManager: "argosy-try" }).catch((error: unknown) => {
-      // If a namespace is missing, the API server says so in a Status.
-      if (isApiError(error, 404) && error.status.kind !== "Status")
-        throw new CommandError(notServed(operator), { cause: error });
-      throw error;
-    });
+  const live = await client.get(resource, manifest.metadata).catch((error: unknown) => {
+    if (isApiError(error, 404)) throw new CommandError(notServed(operator), { cause: error });
+    throw error;
+  });
+  if (!live) return client.create(resource, manifest, { fieldManager: "argosy-try" });
   const { labels, annotations } = manifest.metadata;
   const metadata = { ...live.metadata, labels: labels ?? {}, annotations: annotations ?? {} };
   return client.replace(resource, { ...manifest, status: live["status"], metadata });
