@@ -34,23 +34,32 @@ export async function rewriteDefinition(
   const file = definitionFile(operator.folder);
   const lock = await lockOf(file);
   try {
-    const text = readFileSync(file, "utf8");
-    const changed = keepingLineEnds(text, (lines) => change(lines, onlyDocument(lines), displayPath(file)));
-    checkText(changed, file);
-    rewriteFile(file, changed);
-    try {
-      const after = loadOperator(operator.folder);
-      print(`${displayPath(file)}: ${done}`);
-      print(rightsChanged(operator, after));
-    } catch (error) {
-      // Other files of the operator may show that the definition is wrong.
-      rewriteFile(file, text);
-      if (!(error instanceof OperatorError)) throw error;
-      const hint = "Nothing was written. The lines are those that the file would have.";
-      throw new CommandError(`${error.message}\n${hint}`, { cause: error });
-    }
+    const rights = rewrite(operator, file, change);
+    print(`${displayPath(file)}: ${done}`);
+    print(rights);
   } finally {
     await lock.release();
+  }
+}
+
+/** @returns what the change does to the operator's rights. If it throws, the file is as before */
+function rewrite(
+  operator: Operator,
+  file: string,
+  change: (text: string, document: Document, file: string) => string,
+): string {
+  const text = readFileSync(file, "utf8");
+  const changed = keepingLineEnds(text, (lines) => change(lines, onlyDocument(lines), displayPath(file)));
+  checkText(changed, file);
+  rewriteFile(file, changed);
+  try {
+    return rightsChanged(operator, loadOperator(operator.folder));
+  } catch (error) {
+    // Other files of the operator may show that the definition is wrong.
+    rewriteFile(file, text);
+    if (!(error instanceof OperatorError)) throw error;
+    const hint = "Nothing was written. The lines are those that the file would have.";
+    throw new CommandError(`${error.message}\n${hint}`, { cause: error });
   }
 }
 
