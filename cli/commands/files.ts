@@ -7,7 +7,7 @@ import { command } from "../common/declaration";
 import { writeNewFiles } from "../common/newFiles";
 import { operatorsOptions, requiredOption } from "../common/options";
 import { findHandlers, loadChosen, loaderOf } from "../common/project";
-import { print } from "../common/terminal";
+import { numbered, print } from "../common/terminal";
 
 /**
  * `argosy files`: writes the files of an operator as its handler finds them in a cluster, to build an image from them.
@@ -34,7 +34,7 @@ export default command({
     const written = carried.map(({ path: file, content }) => [file, content] as const);
     // Every file may be executed, as in a ConfigMap's volume.
     writeNewFiles(out, written, { mode: 0o755 });
-    print(`${displayPath(out)}: ${carried.length === 1 ? "1 file" : `${carried.length} files`} of ${name}`);
+    print(`${displayPath(out)}: ${numbered(carried.length, "file", "files")} of ${name}`);
     return EXIT_CODES.fine;
   },
 });

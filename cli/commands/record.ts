@@ -24,7 +24,7 @@ import {
 } from "../common/options";
 import { findHandlers } from "../common/project";
 import { rewriteFile } from "../common/rewriteFile";
-import { indent, print, progress, safe, styleFor } from "../common/terminal";
+import { indent, numbered, print, progress, safe, styleFor } from "../common/terminal";
 import type { DeployedOperator } from "../diff/deployed";
 import { liveObject } from "../diff/liveObject";
 import { otherFakeOf } from "../diff/secretMask";
@@ -262,10 +262,6 @@ function whyNot({ failure, differences }: FixtureResult): string {
 
 function fixturesOf(operator: Operator): string {
   return `${displayPath(path.join(operator.folder, "fixtures"))}/*.yaml`;
-}
-
-function numbered(count: number, one: string, many: string): string {
-  return `${count} ${count === 1 ? one : many}`;
 }
 
 function nameOf({ kind, metadata }: KubernetesObject): string {

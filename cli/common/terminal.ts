@@ -67,6 +67,11 @@ export function indent(text: string, prefix = "    "): string {
     .join("\n");
 }
 
+/** A number of things: "1 file", "2 files". */
+export function numbered(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
 /** The last lines of a text. */
 export function lastLines(text: string, count: number): string {
   return text.trimEnd().split("\n").slice(-count).join("\n");

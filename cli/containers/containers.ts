@@ -1,5 +1,6 @@
 import type { HandlerTransport, Operator } from "../../runtime/cli";
 import { scratchFolder } from "../common/scratchFolder";
+import { numbered } from "../common/terminal";
 import { endedAtExit } from "../handler/endedAtExit";
 import type { HandlerAccount } from "../handler/handlerAccount";
 import { type ContainerEngine, findEngine } from "./engine";
@@ -42,7 +43,7 @@ export class Containers {
     const engine = await findEngine(signal);
     const count = await removeLeftOvers(engine);
     if (count > 0)
-      onProgress(`removed ${count} ${count === 1 ? "container" : "containers"} of an earlier argosy dev`);
+      onProgress(`removed ${numbered(count, "container", "containers")} of an earlier argosy dev`);
     return new Containers(engine, onProgress);
   }
 

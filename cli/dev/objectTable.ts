@@ -1,5 +1,5 @@
 import { compareTexts } from "../../runtime/base/text";
-import { formatDuration, type Style, safe } from "../common/terminal";
+import { formatDuration, numbered, type Style, safe } from "../common/terminal";
 
 /** An object as a line of the table. */
 export interface ObjectRow {
@@ -175,8 +175,7 @@ function cut(text: string, width: number): string {
 function formatRest(rest: readonly ObjectRow[], shown: number): string {
   const ready = rest.filter((row) => row.ready === "True").length;
   const not = rest.length - ready;
-  const count =
-    shown > 0 ? `and ${rest.length} more` : `${rest.length} object${rest.length === 1 ? "" : "s"}`;
+  const count = shown > 0 ? `and ${rest.length} more` : numbered(rest.length, "object", "objects");
   if (not === 0) return `${count}, Ready`;
   if (ready === 0) return `${count}, not Ready`;
   return `${count}: ${ready} Ready, ${not} not`;

@@ -1,6 +1,6 @@
 import { writeJson } from "../../runtime/base/json";
 import { formatReference, type ObjectReference } from "../common/objectReference";
-import { indent, lastLines, type Style, safe } from "../common/terminal";
+import { indent, lastLines, numbered, type Style, safe } from "../common/terminal";
 import type { FieldChange } from "./changedFields";
 import type { ChildFate, ChildPreview, ObjectPreview } from "./preview";
 
@@ -62,7 +62,7 @@ export function formatTotal(previews: readonly Pick<ObjectPreview, "result">[]):
       .filter((result) => count(result) > 0)
       .map((result) => `${count(result)} ${result === "deleting" ? "being deleted" : result}`),
   ];
-  const objects = previews.length === 1 ? "1 object" : `${previews.length} objects`;
+  const objects = numbered(previews.length, "object", "objects");
   return `${objects}: ${parts.join(", ")}`;
 }
 

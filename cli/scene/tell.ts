@@ -1,4 +1,4 @@
-import { formatDuration, indent, type Style } from "../common/terminal";
+import { formatDuration, indent, numbered, type Style } from "../common/terminal";
 import type { StepResult } from "./scene";
 
 /** One step of the scene in one line: a mark, its time, its statement and the observation. There is more if it did not hold. */
@@ -20,8 +20,7 @@ export function formatSummary(
   const failed = results.length - held;
   const notPlayed = stepCount - results.length;
   const time = `in ${formatDuration(durationMs)}`;
-  if (held === stepCount)
-    return `${style("green", `${held} ${held === 1 ? "step" : "steps"} held`)}, ${time}`;
+  if (held === stepCount) return `${style("green", `${numbered(held, "step", "steps")} held`)}, ${time}`;
   const rest = notPlayed > 0 ? `, ${notPlayed} not played` : "";
   return `${style("red", `${failed} failed`)}, ${held} held${rest}, ${time}`;
 }
