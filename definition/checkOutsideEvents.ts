@@ -1,10 +1,10 @@
+import { flawFinder } from "../runtime/base/contentSchema";
 import { isRecord } from "../runtime/base/json";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
-import { flawFinder } from "../runtime/operator/contentSchema";
+import { dropsUnknownFields, propertiesIn, schemaOfField, typed } from "../runtime/base/storedForm";
 import type { CustomResourceKind, Operator } from "../runtime/operator/definition";
 import type { EventMapping, OutsideEvent, WakeMapping } from "../runtime/operator/mapEvent";
 import { constantOf } from "../runtime/operator/mapEvent";
-import { dropsUnknownFields, propertiesIn, schemaOfField, typed } from "../runtime/operator/storedForm";
 import { type CustomResourceDefinition, specSchemaOf } from "./customResourceDefinition";
 import { SOURCE_TYPES } from "./eventSources";
 import { didYouMean } from "./nearest";

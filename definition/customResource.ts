@@ -1,6 +1,6 @@
+import { flawsOf, oncePerSchema, schemaFlawOf } from "../runtime/base/contentSchema";
 import { apiVersionOf, isDnsName, isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
-import { flawsOf, oncePerSchema, schemaFlawOf } from "../runtime/operator/contentSchema";
-import { storedForm } from "../runtime/operator/storedForm";
+import { storedForm } from "../runtime/base/storedForm";
 import { isLabelValue } from "../runtime/operator/uses";
 import {
   type CustomResourceDefinition,

@@ -1,9 +1,9 @@
+import { fitting, schemaChecker } from "../runtime/base/contentSchema";
 import { ENGINE_CONDITIONS, LAST_APPLIED_ANNOTATION, MEMORY_FIELD } from "../runtime/base/names";
 import { type Condition, isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
+import { schemaOfField } from "../runtime/base/storedForm";
 import { LONGEST } from "../runtime/base/text";
-import { fitting, schemaChecker } from "../runtime/operator/contentSchema";
 import type { CustomResourceKind, Operator } from "../runtime/operator/definition";
-import { schemaOfField } from "../runtime/operator/storedForm";
 import { checkSchema } from "./checkSchema";
 import { DNS_LABEL } from "./fields/terms";
 import type { Problems, Report } from "./problems";

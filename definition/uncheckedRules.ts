@@ -1,5 +1,5 @@
+import { FORMATS_OF_THE_SERVER, JUNCTORS } from "../runtime/base/contentSchema";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
-import { FORMATS_OF_THE_SERVER, JUNCTORS } from "../runtime/operator/contentSchema";
 import { regexOf } from "./patterns";
 
 /**

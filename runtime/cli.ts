@@ -4,6 +4,8 @@
  * engine itself, which takes longest to load.
  */
 
+export { statusChecker } from "./base/contentSchema";
+export { storedForm } from "./base/storedForm";
 export { programFingerprint } from "./engine/dispatch/footprint";
 export type { Engine, ObjectState } from "./engine/engine";
 export type { EngineOptions } from "./engine/engineOptions";
@@ -54,11 +56,9 @@ export { storeKey } from "./observe/store";
 export { DirectUse } from "./observe/uses/directUse";
 export { byName, type GatheredUse, gatherUsed } from "./observe/uses/used";
 export { hasLabels, isWatchedBy, labelSelectorOf } from "./observe/watched";
-export { statusChecker } from "./operator/contentSchema";
 export { type ChildKind, FUNCTION_IMAGES, type Operator, type PolicyRule } from "./operator/definition";
 export { isExpired } from "./operator/eventMarks";
 export { eventMapper, type Mapped } from "./operator/mapEvent";
-export { storedForm } from "./operator/storedForm";
 export { isList } from "./operator/uses";
 export { DEFINITION_FILE } from "./programs/definitionFile";
 export {

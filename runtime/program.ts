@@ -4,6 +4,7 @@
  * Nothing in components/ and preflight/ imports any other file of the engine.
  */
 
+export { schemaChecker } from "./base/contentSchema";
 export { fingerprint, isRecord } from "./base/json";
 export {
   allIdentitiesOf,
@@ -36,7 +37,6 @@ export { KubernetesClient } from "./kubernetes/client";
 export { type ClusterConnection, tokenFromFile } from "./kubernetes/connection";
 export { builtIn } from "./kubernetes/discovery";
 export { ApiUnreachableError, ifRefused, isApiError, isUndecided } from "./kubernetes/errors";
-export { schemaChecker } from "./operator/contentSchema";
 export { type Destination, FUNCTION_IMAGES, type Operator, type PolicyRule } from "./operator/definition";
 export type { OutsideEvent } from "./operator/mapEvent";
 export { selectionsOf, type UsedSelection } from "./operator/uses";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
+import { flawFinder } from "../base/contentSchema";
 import { flawOf, isRecord, scalarText, valueAlong, type Way, writeJson } from "../base/json";
 import { isDnsName, isJsonObject, type Json, type JsonObject, type ObjectName } from "../base/objects";
-import { flawFinder } from "./contentSchema";
-import { schemaOfField, typed } from "./storedForm";
+import { schemaOfField, typed } from "../base/storedForm";
 
 /** The most bytes that the `spec` of an object may have, as JSON. */
 export const MOST_SPEC_BYTES = 256 * 1024;

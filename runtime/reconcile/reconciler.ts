@@ -1,10 +1,11 @@
 // What is done for an object, and what becomes of an error. Begin here.
+
+import { statusChecker } from "../base/contentSchema";
 import { ObjectGoneError, ReconcileFailure } from "../base/failure";
 import { annotated, PAUSED_ANNOTATION } from "../base/names";
 import { type KubernetesObject, keyOf, type ObjectName } from "../base/objects";
 import { isListed } from "../base/resource";
 import { named } from "../kubernetes/list";
-import { statusChecker } from "../operator/contentSchema";
 import { isExpired } from "../operator/eventMarks";
 import { Scrubber } from "../secrets/scrubber";
 import { Finalizers } from "../write/finalizers";

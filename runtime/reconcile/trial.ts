@@ -1,3 +1,4 @@
+import { statusChecker } from "../base/contentSchema";
 import { ReconcileFailure } from "../base/failure";
 import { shown } from "../base/invalidAnswer";
 import { isRecord } from "../base/json";
@@ -6,7 +7,6 @@ import { apiVersionOf, isDnsName, isObjectName, type KubernetesObject, type Mani
 import type { Resource } from "../base/resource";
 import { type HandlerAnswer, questionAbout, type Used } from "../handler/contract";
 import type { Asked } from "../handler/handlerPool";
-import { statusChecker } from "../operator/contentSchema";
 import type { Operator } from "../operator/definition";
 import { isList, type Uses } from "../operator/uses";
 import { Scrubber } from "../secrets/scrubber";

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { fitting } from "../base/contentSchema";
 import type { ReconcileFailure } from "../base/failure";
 import { pointerOf, readJson } from "../base/json";
 import { ENGINE_CONDITIONS, MEMORY_FIELD, OWN_STATUS_FIELDS } from "../base/names";
@@ -11,12 +12,11 @@ import {
   type Statement,
   timeOf,
 } from "../base/objects";
+import { schemaOfField, storedForm } from "../base/storedForm";
 import { clean } from "../base/text";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { ApiError } from "../kubernetes/errors";
 import { applyEntry, isAppliedAs, ownedValues } from "../kubernetes/managedFields";
-import { fitting } from "../operator/contentSchema";
-import { schemaOfField, storedForm } from "../operator/storedForm";
 
 /** A status, as its object has it. */
 export type Status = Record<string, unknown>;

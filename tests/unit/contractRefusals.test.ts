@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
+import { statusChecker } from "../../runtime/base/contentSchema";
 import { ReconcileFailure } from "../../runtime/base/failure";
 import { MOST_LEVELS } from "../../runtime/base/json";
 import { MOST_GIVEN_BYTES, questionAbout, type ReconcileAnswer } from "../../runtime/handler/contract";
@@ -12,7 +13,6 @@ import {
   textOf,
   unknownId,
 } from "../../runtime/handler/parseAnswer";
-import { statusChecker } from "../../runtime/operator/contentSchema";
 import type { Operator } from "../../runtime/operator/definition";
 import { askHandler } from "../../runtime/reconcile/ask";
 import { desiredChildren } from "../../runtime/write/desiredChildren";

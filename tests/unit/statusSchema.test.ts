@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import Ajv from "ajv";
 import { regexOf } from "../../definition/patterns";
+import { flawsOf, statusChecker } from "../../runtime/base/contentSchema";
 import type { JsonObject } from "../../runtime/base/objects";
-import { flawsOf, statusChecker } from "../../runtime/operator/contentSchema";
 
 /** What is wrong with a status, or "none"; the schema is given by its properties. */
 function problem(status: JsonObject, properties: JsonObject, more: JsonObject = {}): string {

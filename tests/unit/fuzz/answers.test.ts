@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { statusChecker } from "../../../runtime/base/contentSchema";
 import { ReconcileFailure } from "../../../runtime/base/failure";
 import { resourcePath } from "../../../runtime/base/resource";
 import { clean } from "../../../runtime/base/text";
 import type { HandlerEvent } from "../../../runtime/handler/contract";
 import { parseAnswer, readAnswerLine } from "../../../runtime/handler/parseAnswer";
-import { statusChecker } from "../../../runtime/operator/contentSchema";
 import { desiredChildren } from "../../../runtime/write/desiredChildren";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileText, mostly } from "../support/hostile";

@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import { loadOperator } from "../../../definition/loadOperator";
 import { OperatorError } from "../../../definition/problems";
 import type { OperatorOverrides } from "../../../definition/schema";
-import { statusChecker } from "../../../runtime/operator/contentSchema";
+import { statusChecker } from "../../../runtime/base/contentSchema";
 import type { Operator } from "../../../runtime/operator/definition";
 import { definitionFileContent } from "../../../runtime/programs/definitionFile";
 import { temporaryFolder } from "../../support/temporaryFolder";

@@ -4,8 +4,8 @@ import { statusSchemaOf, versionsOf } from "../../../definition/customResourceDe
 import { ReconcileFailure } from "../../../runtime/base/failure";
 import { PAUSED_ANNOTATION } from "../../../runtime/base/names";
 import type { JsonObject, KubernetesObject, Statement } from "../../../runtime/base/objects";
+import { storedForm } from "../../../runtime/base/storedForm";
 import type { Operator } from "../../../runtime/operator/definition";
-import { storedForm } from "../../../runtime/operator/storedForm";
 import { composeStatus, type StatusVerdict, type Verdict } from "../../../runtime/remember/composeStatus";
 import { widgetCrd, widgetVersion } from "../operatorFolder";
 import { MANAGER, widget } from "./objects";

@@ -1,8 +1,8 @@
 import { isIPv6 } from "node:net";
 import Ajv, { type ErrorObject, type ValidateFunction } from "ajv";
-import { rounded } from "../base/json";
-import { OWN_STATUS_FIELDS } from "../base/names";
-import { type Condition, isJsonObject, type Json, type JsonObject } from "../base/objects";
+import { rounded } from "./json";
+import { OWN_STATUS_FIELDS } from "./names";
+import { type Condition, isJsonObject, type Json, type JsonObject } from "./objects";
 import { dropsUnknownFields, propertiesIn, requiredIn, storedForm } from "./storedForm";
 
 /** A part of a value that a schema does not allow. It contains nothing of the value's content. */

@@ -1,5 +1,5 @@
-import { readJson, writeJson } from "../base/json";
-import { isJsonObject, type Json, type JsonObject } from "../base/objects";
+import { readJson, writeJson } from "./json";
+import { isJsonObject, type Json, type JsonObject } from "./objects";
 
 /** What a stored form has, other than the value itself. */
 export interface FormOptions {
