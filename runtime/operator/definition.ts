@@ -1,5 +1,4 @@
 import type { JsonObject } from "../base/objects";
-import type { CronSchedule } from "./due";
 import type { OutsideEvent } from "./mapEvent";
 
 /** How the engine changes a child that exists: see {@link ChildKind.update}. */
@@ -132,6 +131,16 @@ export interface RolloutPolicy {
   readonly haltAfterFailures: number;
   /** Whether it halts if an answer leaves out a child of an object that has not changed. */
   readonly haltOnDeletions: boolean;
+}
+
+/** A schedule of an operator, checked and with its defaults. */
+export interface CronSchedule {
+  /** Five fields of cron: "0 3 * * *". */
+  readonly cron: string;
+  /** A name of the time zone database. */
+  readonly timeZone: string;
+  /** Within how many seconds all objects have their turn. */
+  readonly spreadSeconds: number;
 }
 
 /** The kind of the objects that are reconciled. It is read from the operator's CRD, or named by the operator's `watch`. */

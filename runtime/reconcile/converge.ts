@@ -5,7 +5,6 @@ import type { ReconcileAnswer } from "../handler/contract";
 import { readInParts } from "../kubernetes/list";
 import type { ChildStore } from "../observe/childStore";
 import { canReference, hasElsewhere } from "../observe/ownership";
-import { timetableOf } from "../operator/due";
 import type { Verdict } from "../remember/composeStatus";
 import { isSameMemory, type Memory } from "../remember/memory";
 import { releaseFormer } from "../write/childSender";
@@ -13,6 +12,7 @@ import { areOrdered } from "../write/deletionOrder";
 import { childKey, type DesiredChild, desiredChildren, shortName } from "../write/desiredChildren";
 import { ask, gather } from "./ask";
 import { digestIfWhole, digestThatStands, needNotBeAsked } from "./askOnce";
+import { timetableOf } from "./due";
 import {
   type Made,
   type Progress,

@@ -6,7 +6,6 @@ import type { JsonObject, KubernetesObject, ObjectName } from "../base/objects";
 import { isKindKey } from "../base/resource";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { RememberedPlaces } from "../observe/ownership";
-import type { ScheduleMemory } from "../operator/due";
 import { DIGEST, digestIn, type StatusChange, type StatusVerdict } from "./composeStatus";
 
 /**
@@ -26,6 +25,14 @@ export interface Footprint {
   readonly dueAt?: string | undefined;
   /** When the handler wants to be asked again after its last failure, as RFC 3339. */
   readonly retryAt?: string | undefined;
+}
+
+/** The memory of a schedule of an object. */
+export interface ScheduleMemory {
+  /** Everything up to this instant is done, or was due before the object existed: RFC 3339. */
+  readonly at: string;
+  /** The cron and the time zone of the schedule. A schedule that was changed starts again. */
+  readonly of: string;
 }
 
 /**

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parseCron } from "../../runtime/operator/cron";
-import { doneAt, due, type ScheduleMemory } from "../../runtime/operator/due";
 import { Occurrences } from "../../runtime/operator/occurrences";
+import { doneAt, due } from "../../runtime/reconcile/due";
+import type { ScheduleMemory } from "../../runtime/remember/memory";
 
 const at = (text: string) => Date.parse(text);
 const NIGHTLY = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };

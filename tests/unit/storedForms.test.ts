@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { fingerprint, readJson } from "../../runtime/base/json";
 import type { Manifest } from "../../runtime/base/objects";
-import { doneAt } from "../../runtime/operator/due";
 import { eventMarks } from "../../runtime/operator/eventMarks";
 import { type EventMapping, eventMapper } from "../../runtime/operator/mapEvent";
+import { doneAt } from "../../runtime/reconcile/due";
 import { newEventsIn } from "../../runtime/reconcile/report";
 import { withDigest } from "../../runtime/remember/composeStatus";
 import { type Memory, remembered } from "../../runtime/remember/memory";

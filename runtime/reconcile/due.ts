@@ -1,26 +1,10 @@
 // Which of the schedules of an object are due. One pure function.
 import { spread } from "../base/json";
 import { timeOf } from "../base/objects";
-import { parseCron } from "./cron";
-import { Occurrences } from "./occurrences";
-
-/** A schedule of an operator, checked and with its defaults. */
-export interface CronSchedule {
-  /** Five fields of cron: "0 3 * * *". */
-  readonly cron: string;
-  /** A name of the time zone database. */
-  readonly timeZone: string;
-  /** Within how many seconds all objects have their turn. */
-  readonly spreadSeconds: number;
-}
-
-/** The memory of a schedule of an object. */
-export interface ScheduleMemory {
-  /** Everything up to this instant is done, or was due before the object existed: RFC 3339. */
-  readonly at: string;
-  /** The cron and the time zone of the schedule. A schedule that was changed starts again. */
-  readonly of: string;
-}
+import { parseCron } from "../operator/cron";
+import type { CronSchedule } from "../operator/definition";
+import { Occurrences } from "../operator/occurrences";
+import type { ScheduleMemory } from "../remember/memory";
 
 /** One look at an object. */
 export interface Look {
