@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { LineSplitter } from "../../runtime/base/lines";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { resourcePath } from "../../runtime/base/resource";
+import { LineSplitter } from "../../runtime/base/text";
 import { ApiError, ApiUnreachableError, type HttpTransport, isApiError, PODS } from "../../runtime/cli";
 
 /** The schema of a {@link PodLine}. */

@@ -1,5 +1,4 @@
-import type { ReconcileFailure } from "../base/failure";
-import { checkKeys, invalid, quote, quoteLine, shown } from "../base/invalidAnswer";
+import { checkKeys, invalid, quote, quoteLine, type ReconcileFailure, shown } from "../base/failure";
 import { flawOf, isRecord, isText, keyTwiceIn, loneSurrogateIn, readJson, writeJson } from "../base/json";
 import { ENGINE_CONDITIONS, MEMORY_FIELD } from "../base/names";
 import { isObjectName, LONGEST_OBJECT_NAME } from "../base/objects";

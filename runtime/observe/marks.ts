@@ -1,5 +1,4 @@
-import { ReconcileFailure } from "../base/failure";
-import { invalid, quote } from "../base/invalidAnswer";
+import { invalid, quote, ReconcileFailure } from "../base/failure";
 import { isRecord, isText } from "../base/json";
 import { isSecretKind, secretDataOf } from "../base/kinds";
 import {

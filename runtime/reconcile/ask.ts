@@ -1,5 +1,4 @@
-import { ReconcileFailure, type WarningReason } from "../base/failure";
-import { invalid, invalidStatus } from "../base/invalidAnswer";
+import { invalid, invalidStatus, ReconcileFailure, type WarningReason } from "../base/failure";
 import { isRecord, jsonOf } from "../base/json";
 import { isSecretKind } from "../base/kinds";
 import { TRUNCATED_ANNOTATION } from "../base/names";

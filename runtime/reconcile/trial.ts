@@ -1,6 +1,5 @@
 import { statusChecker } from "../base/contentSchema";
-import { ReconcileFailure } from "../base/failure";
-import { shown } from "../base/invalidAnswer";
+import { ReconcileFailure, shown } from "../base/failure";
 import { isRecord } from "../base/json";
 import { isSecretKind } from "../base/kinds";
 import { apiVersionOf, isDnsName, isObjectName, type KubernetesObject, type Manifest } from "../base/objects";

@@ -1,5 +1,4 @@
-import { kindMissing } from "../base/failure";
-import { invalid, quote, shown } from "../base/invalidAnswer";
+import { invalid, kindMissing, quote, shown } from "../base/failure";
 import { fingerprint } from "../base/json";
 import { hasDnsNames } from "../base/kinds";
 import { AFTER_ANNOTATION, allIdentitiesOf, finalizersOf, identityOf, ONCE_ANNOTATION } from "../base/names";

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { BUILT_IN_KINDS, hasDnsNames } from "../../runtime/base/kinds";
-import { LineSplitter } from "../../runtime/base/lines";
 import {
   isNewer,
   type JsonObject,
@@ -9,6 +8,7 @@ import {
   type ObjectMeta,
 } from "../../runtime/base/objects";
 import type { Resource } from "../../runtime/base/resource";
+import { LineSplitter } from "../../runtime/base/text";
 import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import { discover } from "../../runtime/kubernetes/discovery";
 import { ApiError, isNamespaceMissing, isNamespaceTerminating } from "../../runtime/kubernetes/errors";

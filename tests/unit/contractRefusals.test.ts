@@ -352,7 +352,7 @@ const ROWS: readonly Row[] = [
 /** The functions whose sentences are refusals, by their files. */
 const REFUSING: readonly (readonly [file: string, ...functions: string[]])[] = [
   ["runtime/handler/parseAnswer.ts", "invalid", "wrong", "partWithoutPlace"],
-  ["runtime/base/invalidAnswer.ts", "invalid"],
+  ["runtime/base/failure.ts", "invalid"],
   ["runtime/base/json.ts", "flawOf"],
   ["runtime/observe/marks.ts", "invalid"],
   [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { LineSplitter, LineTooLongError } from "../../runtime/base/lines";
+import { LineSplitter, LineTooLongError } from "../../runtime/base/text";
 
 /** Cuts bytes at the given places. */
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { Socket } from "node:net";
 import path from "node:path";
-import { LineSplitter } from "../../base/lines";
+import { LineSplitter } from "../../base/text";
 import { openNamedPipe } from "./namedPipe";
 
 /** How the runner lives. If the runner ends for good, the shell does not wait for another one. */

@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { bytesOf } from "../../../components/manifests/resources";
 import { fingerprint } from "../../../runtime/base/json";
-import { LineSplitter } from "../../../runtime/base/lines";
 import {
   conditionsIn,
   isObjectName,
@@ -11,7 +10,7 @@ import {
   microTimeOf,
   timeOf,
 } from "../../../runtime/base/objects";
-import { clean } from "../../../runtime/base/text";
+import { clean, LineSplitter } from "../../../runtime/base/text";
 import { conflictWith, provenOwner } from "../../../runtime/observe/ownership";
 import { whyNotReady } from "../../../runtime/observe/readiness";
 import { formatLogLine } from "../../../runtime/programs/logLine";
