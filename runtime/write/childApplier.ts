@@ -104,7 +104,7 @@ export class ChildApplier {
       } catch (error) {
         if (!isAnotherObject(error)) return this.refused(error, target, child, scope);
         const { seen, how }: Target = target;
-        target = await this.look(child, scope, !seen || how === "show" ? error : undefined);
+        target = await this.look(child, scope, error, how === "show" ? undefined : seen?.uid);
         conflicts ??= new Conflicts();
         conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
         continue;
@@ -132,17 +132,20 @@ export class ChildApplier {
 
   /**
    * Reads the object that has the child's name.
-   * @param inTheWay that an object with this name exists, although no child of this owner was known
+   * @param taken that an object with this name exists, although no child of this owner was known
+   * @param shownUid of the object of this name that the handler was shown: it is not in the way. @default it was shown none
    * @returns what to write onto that object. Undefined: nothing
-   * @throws ReconcileFailure if the object must not be touched; ObjectGoneError. Throws `inTheWay` if the object is a child of the
+   * @throws ReconcileFailure if the object must not be touched; ObjectGoneError. Throws `taken` if the object is a child of the
    *   owner: the handler was asked without it, and must be asked again
    */
   private async look(
     child: DesiredChild,
     scope: WriteScope,
-    inTheWay?: ApiError,
+    taken?: ApiError,
+    shownUid?: string,
   ): Promise<Target | undefined> {
     const found = await scope.client.get(child.resource, child.manifest.metadata);
+    const inTheWay = found?.metadata.uid === shownUid ? undefined : taken;
     if (!found) {
       if (child.isCreated) return undefined;
       await scope.confirmOwner();

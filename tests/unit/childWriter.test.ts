@@ -71,6 +71,15 @@ describe("ChildWriter", () => {
       assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
     });
 
+    it("nothing onto a child of ours that took the place of the known one: the handler is asked again, with it", async () => {
+      await bench.apply();
+      bench.change({ uid: "restored" }, { data: { key: "restored" } });
+      await assert.rejects(bench.apply(desired({ key: "2" })), isRace);
+      assert.deepEqual(bench.there()?.["data"], { key: "restored" });
+      assert.equal(bench.store.of(OWNER.metadata.uid)[0]?.uid, "restored");
+      assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
+    });
+
     for (const isCreated of [false, true])
       it(`only marks onto one that has lost them and is shown no more${isCreated ? ", also if it is created once" : ""}: the handler was asked without it`, async () => {
         const other = desired({ key: "2" }, { isCreated });
