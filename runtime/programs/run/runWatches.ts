@@ -1,10 +1,9 @@
 // What a run knows of its object and of the object's children.
 import { within } from "../../base/clock";
-import { UNREPORTED_RUN_REASONS } from "../../base/failure";
 import { isRecord } from "../../base/json";
 import { OWNER_UID_LABEL } from "../../base/names";
 import { conditionsIn, isNewer, type KubernetesObject, type ObjectName } from "../../base/objects";
-import { isListed, isSameKind, kindKey, type Resource, scopesOf } from "../../base/resource";
+import { isListed, kindKey, type Resource, scopesOf } from "../../base/resource";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { UnknownKindError } from "../../kubernetes/discovery";
 import { ApiError, isApiError, isBusy } from "../../kubernetes/errors";
@@ -102,16 +101,15 @@ export class RunWatches {
   }
 
   /**
-   * Lists an object's children if they are not known. If runs have reported on every generation except the newest, only the kinds in
-   * the engine's memory are listed. Otherwise a run may have ended before it could remember what it had applied, and every kind is
-   * listed.
+   * Lists an object's children if they are not known. A new object has none. The engine's memory does not say which kinds there may
+   * be: a client may have emptied it, or put back an older one.
    *
    * As with a resident runner, a kind that cannot be listed holds up only the objects of which the engine remembers children of
    * that kind there. If the kind is missing or we may not list it, it holds up no object that is being deleted: our rights in a
    * namespace go before the objects in it.
    *
-   * Caveat: another run may have been ended while it applied children of the same generation. If the handler answers such a child, the
-   * child is found by its name, and everything is listed for another reconcile.
+   * Caveat: another run of a new object may have been ended while it applied children. If the handler answers such a child, the child
+   * is found by its name, and everything is listed for another reconcile.
    * @param memory the engine's memory of the object
    * @param isElsewhere whether the object may have children outside of its own namespace
    * @param wasInterrupted whether a reconcile of this run was interrupted, so that it may have applied children that no memory
@@ -127,13 +125,12 @@ export class RunWatches {
     if (this.areChildrenListed) return;
     const { operator, childResources } = this.options;
     const { namespace: home, uid, deletionTimestamp } = object.metadata;
-    const isSure = operator.watch === undefined && isNext(object) && !wasInterrupted;
+    const hasNone = operator.watch === undefined && isNew(object) && !wasInterrupted;
     const isEverywhere = home === undefined || isElsewhere || wasInterrupted;
     // We may list nothing in a namespace that the operator no longer lists.
     const here = isListed(operator.namespaces, home) ? [home] : [];
     const lists = childResources.flatMap((resource) => {
-      const isRemembered = memory.kinds.some((kind) => isSameKind(kind, kindKey(resource)));
-      if (isSure && !isRemembered) return [];
+      if (hasNone) return [];
       if (!resource.namespaced && !isEverywhere) return [];
       const scopes = isEverywhere ? scopesOf(operator.namespaces, resource) : here;
       return scopes.map(async (namespace) => {
@@ -253,11 +250,8 @@ function keyOf(resource: Resource, namespace: string | undefined): string {
   return `${kindKey(resource)}/${namespace ?? ""}`;
 }
 
-/** Whether a run has reported on the generation before the object's own, so that exactly one run is due. */
-function isNext({ metadata: { generation = 1 }, status }: KubernetesObject): boolean {
-  const observed = isRecord(status) ? status["observedGeneration"] : undefined;
-  const ready = conditionsIn(status).find(({ type }) => type === "Ready");
-  // The dispatcher has reported on that generation, and no run.
-  if (ready && UNREPORTED_RUN_REASONS.includes(ready.reason)) return false;
-  return generation - (typeof observed === "number" ? observed : 0) === 1;
+/** Whether nothing was reported on the object yet, so that no run can have ended. */
+function isNew({ metadata: { generation }, status }: KubernetesObject): boolean {
+  const observed = isRecord(status) && Number(status["observedGeneration"]) > 0;
+  return generation === 1 && !observed && conditionsIn(status).length === 0;
 }
