@@ -162,12 +162,12 @@ export async function rememberUnfinished(
 /**
  * Where the children are, and, for an object that we do not own, the state that the handler wants to get back. If the handler
  * answers no state, the object keeps the one that it has.
- * @param isPart whether there may be children where there were some before
+ * @param isPart whether there may be children where there were some before. @default if some of a kind may be left
  */
 function whereIn(
   { others, children, operator }: Parts,
-  { object, answer: { state }, desired, before }: Made,
-  isPart = false,
+  { object, answer: { state }, desired, before, progress: { left: leftKinds } }: Made,
+  isPart = leftKinds !== undefined && leftKinds.size > 0,
 ): Partial<Memory> {
   const there = [...desired.map(({ manifest }) => manifest.metadata), ...children.of(object.metadata.uid)];
   const far = there.filter(({ namespace }) => !canReference(object, namespace));

@@ -411,6 +411,14 @@ describe("Reconciler", () => {
     assert.deepEqual(await remembers({ finalized: false, events }, finalizing), ["succeeded", []]);
   });
 
+  it("remembers where children may be left of a kind that the runner may list no longer", async () => {
+    const before = { kinds: ["v1/Secret"], namespaces: ["far"], elsewhere: true, uid: "widget-uid" };
+    world.given({}, { status: { argosy: before } });
+    world.cluster.readRefusals.set("list Secret", new ApiError(403, { message: "no right" }, "GET"));
+    await world.reconcile();
+    assert.deepEqual(world.status()["argosy"], { ...before, kinds: ["v1/ConfigMap", "v1/Secret"] });
+  });
+
   it("remembers nothing else of an answer of whose status the API server only dropped a part", async () => {
     world.given();
     const written: StatusChange[] = [];
