@@ -150,7 +150,8 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     look: "The message names the key in uses of operator.yaml, and the right, the kind or the size.",
     remedy:
       "Deploy the operator again: its rights are derived from uses in operator.yaml. If the API server cannot list the kind, " +
-      "repair what serves the kind. If the objects are too large, let the custom resource name fewer of them.",
+      "repair what serves the kind, or declare a version that the cluster serves. If the objects are too large, let the custom " +
+      "resource name fewer of them.",
   },
   ApiError: {
     happened:

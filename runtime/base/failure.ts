@@ -84,7 +84,7 @@ export type WarningReason = (typeof WARNING_REASONS)[number];
 
 /** What to do if the cluster does not serve a kind that an object needs. */
 export const MISSING_KIND_REMEDY =
-  "Install the software that provides the kind: the object is reconciled again soon after the cluster serves it.";
+  "Install the software that provides the kind in this version, or declare a version that the cluster serves. The object is reconciled again soon after that.";
 /** What to do if the cluster does not serve an operator's own kind any more, in the version that is watched. */
 export const UNSERVED_REMEDY =
   "The cluster does not serve this version of the kind: serve it again in its CustomResourceDefinition, or deploy the operator again.";

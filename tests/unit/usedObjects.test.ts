@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { UsedNews } from "../../runtime/observe/news";
+import { DirectUse } from "../../runtime/observe/uses/directUse";
 import { gatherUsed } from "../../runtime/observe/uses/used";
 import { UsedObjects } from "../../runtime/observe/uses/usedObjects";
 import { eventually } from "../support/eventually";
@@ -21,6 +22,8 @@ describe("UsedObjects", () => {
   let interruptions: Error[];
   /** Whether the API server serves the kind. */
   let isServed: boolean;
+  /** Whether it serves the kind in another version then. */
+  let isInAnother: boolean;
   /** How requests about the kind fail, though Kubernetes' own API server answers. Undefined: they do not. */
   let failing: ((path: string, response: ServerResponse) => boolean) | undefined;
   /** Whether the objects of the kind are in namespaces. */
@@ -33,9 +36,14 @@ describe("UsedObjects", () => {
 
   beforeEach(async () => {
     [changes, watches, isServed, namespaced] = [[], [], true, true];
-    [failing, deep] = [undefined, undefined];
+    [failing, deep, isInAnother] = [undefined, undefined, false];
     plural = "gadgets";
     api = await TestApiServer.start((call, response) => {
+      const resources = [{ name: plural, kind: "Gadget", namespaced }];
+      if (!isServed && isInAnother && call.path === "/apis/gadgets.example.com")
+        return json(response, { versions: [{ groupVersion: "gadgets.example.com/v2" }] });
+      if (!isServed && isInAnother && call.path === "/apis/gadgets.example.com/v2")
+        return json(response, { resources });
       if (!isServed) return refuse(response, 404);
       if (failing?.(call.path, response)) return;
       const isOfGroup = call.path === "/apis/gadgets.example.com/v1";
@@ -44,7 +52,7 @@ describe("UsedObjects", () => {
         response.writeHead(200).flushHeaders();
         return void watches.push(response);
       }
-      if (isOfGroup) return json(response, { resources: [{ name: plural, kind: "Gadget", namespaced }] });
+      if (isOfGroup) return json(response, { resources });
       const name = namespaced ? NAME : { name: NAME.name };
       const gadget = { metadata: { ...name, uid: "g-uid", resourceVersion: "4" }, spec: { size: 1 } };
       if (call.path.endsWith("/gadgets/g") && deep !== undefined)
@@ -105,6 +113,17 @@ describe("UsedObjects", () => {
     isServed = true;
     await eventually(() => assert.equal(changes.length, 2, "the kind exists again"));
     assert.equal(await used.problemOf("gadget", "shop"), undefined);
+  });
+
+  it("are not taken for gone because the cluster serves their kind in another version now", async () => {
+    [isServed, isInAnother] = [false, true];
+    await used.startWatching();
+    const user = widget({ name: "user" }, { spec: { gadget: "g" } });
+    for (const source of [used, new DirectUse(OPERATOR, client)]) {
+      const { reason, message } = await failureOf(() => gatherUsed(OPERATOR, user, "reconcile", source));
+      assert.equal(reason, "UsedNotReadable");
+      assert.match(message, /in gadgets\.example\.com\/v2, .* Declare that version/);
+    }
   });
 
   it("follow a kind that a user created again with another scope, and wake who uses it", async () => {

@@ -5,7 +5,7 @@ import { findResource, isKindMissing } from "../../kubernetes/discovery";
 import { ApiError } from "../../kubernetes/errors";
 import { type LabelReference, selectorOf, type Uses, useOf } from "../../operator/uses";
 import { LISTING_PATIENCE_MS } from "../watchFailures";
-import { missingNote, refusalNote, type Take, type UsedProblem, type UsedSource } from "./used";
+import { refusalNote, type Take, type UsedProblem, type UsedSource, unservedProblem } from "./used";
 
 /**
  * Used objects that are read from the API server each time they are needed, for a run in a pod of its own, which has no watches.
@@ -24,7 +24,9 @@ export class DirectUse implements UsedSource {
   async problemOf(key: string): Promise<UsedProblem | undefined> {
     const use = useOf(this.operator, key);
     try {
-      return (await this.find(key)) ? undefined : { kind: "missing", message: missingNote(use) };
+      if (await this.find(key)) return undefined;
+      this.resources.delete(key);
+      return await unservedProblem(this.client, use);
     } catch (error) {
       const since = this.failingSince.get(key) ?? performance.now();
       this.failingSince.set(key, since);

@@ -11,6 +11,8 @@ import { formatName, isDnsName, type KubernetesObject, type ObjectName } from ".
 import type { TypeMeta } from "../../base/resource";
 import { compareTexts } from "../../base/text";
 import { type HandlerEvent, MOST_GIVEN_BYTES, type Used } from "../../handler/contract";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { discoverObjects } from "../../kubernetes/discovery";
 import { isApiError } from "../../kubernetes/errors";
 import { readInParts } from "../../kubernetes/list";
 import type { Use } from "../../operator/definition";
@@ -44,7 +46,7 @@ export type Take = (object: KubernetesObject) => void;
 
 /** Why a use cannot be read. */
 export type UsedProblem =
-  /** The cluster does not serve the kind, so there are no objects of that kind. */
+  /** The cluster serves the kind in no version, so there are no objects of that kind. */
   | { readonly kind: "missing"; readonly message: string }
   /** The kind may not be read, so it is not known whether there are objects. */
   | { readonly kind: "refused"; readonly message: string }
@@ -206,9 +208,24 @@ function notGiven(
   return [{ reason: "UsedSecretNotGiven", note }];
 }
 
-/** Says that a kind is missing, and what to do. */
-export function missingNote({ apiVersion, kind }: TypeMeta): string {
-  return `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. ${MISSING_KIND_REMEDY}`;
+/**
+ * The problem with a kind that the cluster does not serve in the declared version. All versions have the same objects: if it serves
+ * another one, or this one again by now, they still exist.
+ */
+export async function unservedProblem(
+  client: KubernetesClient,
+  { apiVersion, kind }: TypeMeta,
+): Promise<UsedProblem> {
+  const served = await discoverObjects(client, apiVersion, kind);
+  if (!served) {
+    const message = `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. ${MISSING_KIND_REMEDY}`;
+    return { kind: "missing", message };
+  }
+  const message =
+    served.apiVersion === apiVersion
+      ? `${kind} in ${apiVersion} is not listed yet. If that lasts, repair what serves this kind.`
+      : `the cluster serves ${kind} in ${served.apiVersion}, and not in ${apiVersion}. Declare that version in operator.yaml.`;
+  return { kind: "refused", message };
 }
 
 /** Says why a kind cannot be read, and what to do. */

@@ -24,7 +24,14 @@ import type { Emit } from "../news";
 import { type Change, Store } from "../store";
 import type { AnswersOthers } from "../watchFailures";
 import { PolledObjects } from "./polledObjects";
-import { missingNote, refusalNote, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "./used";
+import {
+  refusalNote,
+  type Take,
+  type UsedProblem,
+  type UsedSource,
+  unservedProblem,
+  whyNotGiven,
+} from "./used";
 import { type UsedFacts, UseIndex, usedFactsOf } from "./useIndex";
 
 /** How long an object counts of which only the metadata was seen, in characters of JSON. */
@@ -112,9 +119,8 @@ export class UsedObjects implements UsedSource {
     if (!notSynced) return undefined;
     const { resource, problem } = notSynced;
     if (!problem) return { kind: "listing" };
-    return isKindMissing(problem)
-      ? { kind: "missing", message: missingNote(resource) }
-      : { kind: "refused", message: refusalNote(resource, problem) };
+    if (isKindMissing(problem)) return unservedProblem(this.options.client, resource);
+    return { kind: "refused", message: refusalNote(resource, problem) };
   }
 
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
