@@ -108,6 +108,13 @@ export class CustomResources {
     return this.get(name, "answer");
   }
 
+  /** The object as the API server has it now, whatever is known. Undefined also if it is none of those that are watched. */
+  async readNow(name: ObjectName): Promise<KubernetesObject | undefined> {
+    const { resource, watched } = this.options;
+    const object = await this.reader.get(resource, name);
+    return object && watched?.isWatched(object) === false ? undefined : object;
+  }
+
   /** Stores the API server's answer to one of our writes, before the watch brings it. */
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
@@ -207,11 +214,8 @@ export class CustomResources {
   }
 
   private async get(name: ObjectName, source: "answer" | "handled"): Promise<KubernetesObject | undefined> {
-    const { resource, watched } = this.options;
-    const stored = this.store.find(resource, name);
-    if (stored) return this.store.read(stored, source);
-    const object = await this.reader.get(resource, name);
-    return object && watched?.isWatched(object) === false ? undefined : object;
+    const stored = this.store.find(this.options.resource, name);
+    return stored ? this.store.read(stored, source) : this.readNow(name);
   }
 
   private changed({ source, before, after, object }: Change<ObjectFacts>): void {

@@ -6,6 +6,7 @@ import type { ChildStore } from "../observe/childStore";
 import { NOTHING } from "../remember/memory";
 import type { ChildChange } from "../write/childWriter";
 import type { Sweep } from "../write/sweep";
+import { isOutOfReach } from "./completeness";
 import type { ReconcileReport } from "./report";
 import type { OthersObjects, ReconcileContext } from "./run";
 import type { Timeline } from "./timeline";
@@ -25,6 +26,7 @@ export interface ClearingUp {
  *
  * Guarantees, each with a test in tests/unit/departures.test.ts:
  * - An object that is only out of sight keeps its children, unless it was seen to go, or its namespace is gone.
+ * - An object that exists keeps them, whatever was seen.
  * - The memory stays until every child is gone, so that a failure is tried again, by the next process too.
  * - Only objects that we applied are deleted.
  *
@@ -59,10 +61,11 @@ async function goneOf(
   const owners = children.ofPredecessors({ ...name, uid: "" }).map(({ facts }) => facts.owner.uid);
   const left = new Set([...(await memories.uidsOf(name)), ...owners]);
   const gone = [...left].filter((each) => each !== uid && !objects.hasUid(each));
+  if (gone.length === 0) return gone;
   // If all of them were seen to go, it does not matter that their kind may have gone since.
-  if (gone.every((each) => objects.removedAt(each) !== undefined)) return gone;
+  const areSeen = gone.every((each) => objects.removedAt(each) !== undefined);
   try {
-    assertSeen(name);
+    if (!areSeen) assertSeen(name);
   } catch (error) {
     // If its namespace is gone, an object is gone too. Our rights there went first, so perhaps no watch showed that.
     const { namespace } = name;
@@ -72,7 +75,12 @@ async function goneOf(
     )
       throw error;
   }
-  return gone;
+  // A restore of etcd may have brought one back that the watch does not show yet.
+  const there = await objects.readNow(name).catch((error: unknown) => {
+    if (!isOutOfReach(error)) throw error;
+    return undefined;
+  });
+  return gone.filter((each) => each !== there?.metadata.uid);
 }
 
 async function clearUpAfter(

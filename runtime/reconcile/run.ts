@@ -10,7 +10,7 @@ import type { DueSchedule, HandlerEvent } from "../handler/contract";
 import type { Asked } from "../handler/handlerPool";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { Child, ChildStore } from "../observe/childStore";
-import type { KnownObjects, KnownUids } from "../observe/customResources";
+import type { CustomResources, KnownObjects, KnownUids } from "../observe/customResources";
 import type { GatheredUse } from "../observe/uses/used";
 import type { Operator } from "../operator/definition";
 import type { StatusChange, Verdict } from "../remember/composeStatus";
@@ -276,7 +276,7 @@ export interface ReconcilerOptions extends RunParts {
 /** What is known of objects that are not ours, of those that have gone too. */
 export interface OthersObjects {
   readonly memories: MemoryObjects;
-  readonly objects: KnownUids;
+  readonly objects: KnownUids & Pick<CustomResources, "readNow">;
   /** Throws if an object with that name may exist although no watch shows it: see `Completeness.assertSeen`. */
   readonly assertSeen: (name: ObjectName) => void;
   /** Whether no watch shows the children, so that they must be listed. */

@@ -64,6 +64,7 @@ describe("objects that are no longer watched", () => {
       objects: {
         hasUid: (each) => watched.includes(each),
         removedAt: (each) => (removed.includes(each) ? 0 : undefined),
+        readNow: async () => cluster.find("Widget", NAME),
       },
       assertSeen: () => assertSeen(),
       isBlind,
@@ -166,6 +167,15 @@ describe("objects that are no longer watched", () => {
     assertSeen = () => assert.fail("the runner may not list them");
     await clearUp();
     assert.deepEqual([isRemembered(), left()], [false, []]);
+  });
+
+  it("are none that exist again: etcd was restored to a time before they went", async () => {
+    child("near");
+    cluster.put(widget());
+    for (const uid of [undefined, "its-successor"]) await clearUp(uid);
+    removed = ["widget-uid"];
+    await clearUp();
+    assert.deepEqual([left(), isRemembered()], [["near"], true]);
   });
 
   it("are none of those that are watched, under that name or another", async () => {

@@ -80,7 +80,7 @@ describe("Dispatcher", () => {
     const { store: children, writer } = childrenIn(cluster);
     const others = more.watch && {
       memories: memoriesOf(operator(more)),
-      objects: { hasUid: () => true, removedAt: () => undefined },
+      objects: { hasUid: () => true, removedAt: () => undefined, readNow: async () => undefined },
       isBlind: false,
       assertSeen: () => {},
     };

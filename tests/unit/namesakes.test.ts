@@ -176,7 +176,7 @@ for (const former of FORMER_KINDS) {
       assert.deepEqual([watched.names(), await watched.uidsOf(NAME)], [[], []]);
       const run = new ReadMemories({ ...shared, resource: WIDGETS, uid: UID });
       assert.deepEqual(await run.uidsOf(NAME), []);
-      const objects = { hasUid: () => false, removedAt: () => undefined };
+      const objects = { hasUid: () => false, removedAt: () => undefined, readNow: async () => undefined };
       const others = { memories: watched, objects, assertSeen: () => {}, isBlind: true };
       const sweep = new Sweep({
         operator: operator(),

@@ -99,6 +99,7 @@ class WatchedWorld extends ReconcileWorld {
     const objects = {
       hasUid: (uid: string) => uid === this.object()?.metadata.uid,
       removedAt: () => undefined,
+      readNow: async () => this.object(),
     };
     const others = { memories, objects, assertSeen: () => {}, isBlind: false };
     return this.reconcile({ ...WATCHING, children, writer, memories, others });
