@@ -279,6 +279,11 @@ export class FollowedKind {
     return this.watches.flatMap((each) => each.notSynced(namespace));
   }
 
+  /** Whether each change in these places is seen: see {@link KindWatch.isFollowing}. */
+  isFollowing(namespace: string | undefined): boolean {
+    return this.watches.every((each) => each.isFollowing(namespace));
+  }
+
   /** Why nothing is known of the kind's objects. Undefined if the kind was found, or if there can be no objects. */
   notFound(): NotSynced | undefined {
     const { declared } = this.options;

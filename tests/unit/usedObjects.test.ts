@@ -96,6 +96,21 @@ describe("UsedObjects", () => {
     assert.deepEqual((await gatherUsed(OPERATOR, user, "finalize", used)).used, { gadget: null });
   });
 
+  it("are read for each request while no watch shows them: one that went may exist again, if etcd was restored", async () => {
+    await used.startWatching();
+    await eventually(() => assert.equal(watches.length, 1));
+    const metadata = { ...NAME, uid: "g-uid", resourceVersion: "6" };
+    watches[0]?.write(`${JSON.stringify({ type: "DELETED", object: { ...GADGET, metadata } })}\n`);
+    await eventually(async () => assert.equal(await used.get("gadget", NAME), undefined));
+    failing = (path, response) => {
+      if (!path.endsWith("/gadgets")) return false;
+      refuse(response, 503);
+      return true;
+    };
+    for (const watch of watches) watch.end();
+    await eventually(async () => assert.ok(await used.get("gadget", NAME)));
+  });
+
   it("wake who uses a kind that goes, though its watch ends without a word about the objects", async () => {
     await used.startWatching();
     assert.ok(await used.get("gadget", NAME));

@@ -25,7 +25,6 @@ export class DirectUse implements UsedSource {
     const use = useOf(this.operator, key);
     try {
       if (await this.find(key)) return undefined;
-      this.resources.delete(key);
       return await unservedProblem(this.client, use);
     } catch (error) {
       const since = this.failingSince.get(key) ?? performance.now();
@@ -61,8 +60,8 @@ export class DirectUse implements UsedSource {
     if (known) return known;
     const { apiVersion, kind } = useOf(this.operator, key);
     const finding = findResource(this.client, apiVersion, kind).catch((error: Error) => {
-      if (isKindMissing(error)) return undefined;
       this.resources.delete(key);
+      if (isKindMissing(error)) return undefined;
       throw error;
     });
     this.resources.set(key, finding);

@@ -23,6 +23,7 @@ import { FollowedKind } from "../kindWatch";
 import type { Emit } from "../news";
 import { type Change, Store } from "../store";
 import type { AnswersOthers } from "../watchFailures";
+import { DirectUse } from "./directUse";
 import { PolledObjects } from "./polledObjects";
 import {
   refusalNote,
@@ -58,6 +59,7 @@ interface WatchedSelection {
 export class UsedObjects implements UsedSource {
   private readonly index: UseIndex;
   private readonly polled: PolledObjects;
+  private readonly direct: DirectUse;
   /** By the key of the use. */
   private readonly watched = new Map<string, readonly WatchedSelection[]>();
   /** The kind of each use, by its key. */
@@ -78,6 +80,7 @@ export class UsedObjects implements UsedSource {
   ) {
     const { client, operator, pollMs } = options;
     this.index = new UseIndex(operator.uses);
+    this.direct = new DirectUse(operator, client.with({ class: "read" }));
     this.kinds = new Map(Object.keys(operator.uses).map((key) => [key, this.newKind(key)]));
     const polled = selectionsOf(operator).filter(({ isPolled }) => isPolled);
     this.polled = new PolledObjects({
@@ -125,8 +128,14 @@ export class UsedObjects implements UsedSource {
 
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
     if (this.polled.has(key)) return this.polled.get(key, name);
+    if (!this.isFollowed(key, name.namespace)) return this.direct.get(key, name);
     const found = this.find(key, name);
     return found && (await found.store.read(found.stored));
+  }
+
+  /** Whether a watch shows each change. If not, etcd may have been restored: an object that is not known may exist again. */
+  private isFollowed(key: string, namespace: string | undefined): boolean {
+    return this.kinds.get(key)?.isFollowing(namespace) === true;
   }
 
   private find(key: string, name: ObjectName) {
@@ -138,6 +147,7 @@ export class UsedObjects implements UsedSource {
   }
 
   async list(key: string, reference: LabelReference, take: Take): Promise<void> {
+    if (!this.isFollowed(key, reference.namespace)) return this.direct.list(key, reference, take);
     const selected = this.selected(key, reference);
     for await (const object of readInParts(selected, ({ store, stored }) => store.read(stored))) take(object);
   }
