@@ -270,7 +270,11 @@ export function compose(
     abandon: (reason) => pool?.abandon(reason),
     resync,
     requests,
-    refresh: () => Promise.all([watches.refreshObjects(), dispatcher?.beginTerm()]),
+    refresh: (isRestored) => {
+      // A watch that went on from a version which the API server has passed again reports no change from before.
+      if (isRestored) watches.resync().catch(() => {});
+      return Promise.all([watches.refreshObjects(), dispatcher?.beginTerm()]);
+    },
     outbox,
     orphans,
     emit,

@@ -69,8 +69,11 @@ export class Leading {
       readonly abandon: (reason: Error) => void;
       readonly resync: Resync;
       readonly requests: ReconcileRequests;
-      /** Lists what must not be older than the term. If that fails or takes long, each object is read before it is reconciled. */
-      readonly refresh: () => Promise<unknown>;
+      /**
+       * Lists what must not be older than the term. If that fails or takes long, each object is read before it is reconciled.
+       * @param isRestored whether etcd was restored: then everything else is listed again too, and is not waited for
+       */
+      readonly refresh: (isRestored: boolean) => Promise<unknown>;
       readonly outbox: Outbox;
       /** Undefined if the objects are not ours. */
       readonly orphans: Orphans | undefined;
@@ -156,7 +159,7 @@ export class Leading {
     notice("leading");
     this.blocked = undefined;
     const blocked = new Set(this.leadership.blockedKeys);
-    await refresh();
+    await refresh(this.leadership.forgetRestore());
     if (term.hasEnded || this.isStopping) return;
     this.blocked = blocked;
     const client = this.parts.client.with({ class: "later", flow: "reports", signal });

@@ -130,6 +130,13 @@ export class Leadership {
     return this.lease.blockedKeys;
   }
 
+  /** @returns whether etcd was restored from a backup since the last call */
+  forgetRestore(): boolean {
+    const { hasGoneBack } = this.lease;
+    this.lease.hasGoneBack = false;
+    return hasGoneBack;
+  }
+
   /** @see OurLease.exceptions */
   get exceptions(): readonly string[] | undefined {
     return this.lease.exceptions;

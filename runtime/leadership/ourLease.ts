@@ -47,6 +47,8 @@ export class OurLease {
   blockedKeys: ReadonlySet<string> = new Set();
   private lease: Lease | undefined;
   private changedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the Lease has ever been older than it was seen before: etcd was restored from a backup. The caller forgets it. */
+  hasGoneBack = false;
   /** Whether the Lease is that of a backup: the process that has led since may still trust a later one. */
   private isRestored = false;
   /** What each process that finishes its runs has written, and since when we have seen that. */
@@ -290,6 +292,7 @@ export class OurLease {
     const [version, versionBefore] = [lease?.metadata.resourceVersion, before?.metadata.resourceVersion];
     const wentBack = lease !== undefined && isNewer(versionBefore, version);
     if (version !== versionBefore) this.isRestored = wentBack;
+    this.hasGoneBack ||= wentBack;
     this.lease = lease;
     if (lease) this.annotations = lease.metadata.annotations ?? {};
     const isAnother = lease?.metadata.uid !== before?.metadata.uid;

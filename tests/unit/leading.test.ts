@@ -43,6 +43,8 @@ class Bench {
   listed = () => {};
   /** How often the custom resources were said to be outdated. */
   lists = 0;
+  /** How often everything was. */
+  restores = 0;
   /** What a report requests. */
   tell = async (_client: KubernetesClient) => {};
   readonly outbox = new Outbox({
@@ -96,8 +98,9 @@ class Bench {
       }),
       requests: new ReconcileRequests(),
       rollout: undefined,
-      refresh: () => {
+      refresh: (isRestored) => {
         this.lists++;
+        this.restores += Number(isRestored);
         return new Promise<void>((resolve) => {
           this.listed = resolve;
         });
@@ -257,6 +260,19 @@ describe("Leading", () => {
         await eventually(() => assert.ok(bench.working.has(KEY), "it works"));
         assert.deepEqual([bench.reread, leading.isLeading], [[KEY], true]);
       }),
+    "lists everything again if it finds its Lease in an earlier state: etcd was restored": withBench(
+      async (bench) => {
+        const leading = await bench.startWork();
+        const backup = structuredClone(bench.lease) as Lease;
+        await eventually(() => assert.notEqual(bench.lease?.spec?.renewTime, backup.spec?.renewTime));
+        assert.equal(bench.restores, 0);
+        bench.refusal = new ApiError(503, { message: "away" }, "GET");
+        await eventually(() => assert.equal(leading.isLeading, false));
+        bench.lease = backup;
+        bench.refusal = undefined;
+        await eventually(() => assert.deepEqual([bench.lists, bench.restores], [2, 1]));
+      },
+    ),
     "lets another process lead while it ends work that takes long": withBench(async (bench) => {
       const leading = await bench.startWork();
       const stopping = leading.stop();
