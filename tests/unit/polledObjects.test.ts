@@ -157,8 +157,10 @@ describe("PolledObjects", () => {
       await Promise.all([bounded.get("credentials", none), bounded.get("credentials", none)]),
       [undefined, undefined],
     );
-    await bounded.get("credentials", none);
-    assert.deepEqual(reads.slice(4), ["none"]);
-    assert.deepEqual(changes, []);
+    // Nor is its absence kept: a handler that is told so may delete children.
+    server.set("none", { ...secret(2), metadata: { ...secret(2).metadata, name: "none" } });
+    assert.ok(await bounded.get("credentials", none));
+    assert.deepEqual(reads.slice(4), ["none", "none"]);
+    assert.deepEqual(changes, ["2"]);
   });
 });

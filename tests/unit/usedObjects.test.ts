@@ -34,6 +34,11 @@ describe("UsedObjects", () => {
   /** The object as the API server has it now, in JSON. Undefined: as it was. */
   let deep: string | undefined;
 
+  const away = (response: ServerResponse) => {
+    refuse(response, 503);
+    return true;
+  };
+
   beforeEach(async () => {
     [changes, watches, isServed, namespaced] = [[], [], true, true];
     [failing, deep, isInAnother] = [undefined, undefined, false];
@@ -111,6 +116,12 @@ describe("UsedObjects", () => {
     await eventually(async () => assert.ok(await used.get("gadget", NAME)));
   });
 
+  it("are read again if another object has taken the place of the one that a watch showed", async () => {
+    await used.startWatching();
+    deep = JSON.stringify({ ...GADGET, metadata: { ...NAME, uid: "other-uid", resourceVersion: "9" } });
+    assert.equal((await used.get("gadget", NAME))?.metadata.uid, "other-uid");
+  });
+
   it("wake who uses a kind that goes, though its watch ends without a word about the objects", async () => {
     await used.startWatching();
     assert.ok(await used.get("gadget", NAME));
@@ -174,10 +185,6 @@ describe("UsedObjects", () => {
     assert.ok(api.calls.some(({ path }) => path.endsWith("/gizmos/g")));
   });
 
-  const away = (response: ServerResponse) => {
-    refuse(response, 503);
-    return true;
-  };
   const cut = (response: ServerResponse) => {
     response.destroy();
     return true;

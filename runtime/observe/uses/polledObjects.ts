@@ -74,13 +74,15 @@ export class PolledObjects {
     await Promise.all(this.rounds.values());
   }
 
-  /** The Secret as it was read at most two periods ago. Undefined if there is none, or the operator is not given it. */
+  /**
+   * The Secret as it was read at most two periods ago. Undefined if there is none now, or the operator is not given it: that is read
+   * each time, since a handler that is told so may delete children.
+   */
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
     const { at = Number.NEGATIVE_INFINITY } = this.readAt.get(idOf(key, name)) ?? {};
     const stored = this.find(key, name);
     const kept = stored && contentOf(stored);
-    const isKept = !stored || kept !== undefined;
-    return isKept && performance.now() - at < 2 * this.periodMs ? kept : this.read(key, name);
+    return kept && performance.now() - at < 2 * this.periodMs ? kept : this.read(key, name);
   }
 
   /** How long the Secret is, in characters of JSON. Undefined if it was not read yet. */

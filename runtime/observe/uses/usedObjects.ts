@@ -128,9 +128,11 @@ export class UsedObjects implements UsedSource {
 
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
     if (this.polled.has(key)) return this.polled.get(key, name);
-    if (!this.isFollowed(key, name.namespace)) return this.direct.get(key, name);
     const found = this.find(key, name);
-    return found && (await found.store.read(found.stored));
+    const object = found && (await found.store.read(found.stored));
+    // A handler that is told that an object is absent may delete children. It may have come unseen, or have taken another's place.
+    if (object || (!found && this.isFollowed(key, name.namespace))) return object;
+    return this.direct.get(key, name);
   }
 
   /** Whether a watch shows each change. If not, etcd may have been restored: an object that is not known may exist again. */
