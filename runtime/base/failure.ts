@@ -88,6 +88,9 @@ export const MISSING_KIND_REMEDY =
 /** What to do if the cluster does not serve an operator's own kind any more, in the version that is watched. */
 export const UNSERVED_REMEDY =
   "The cluster does not serve this version of the kind: serve it again in its CustomResourceDefinition, or deploy the operator again.";
+/** What to do if the runner lacks a right that follows from the definition. */
+export const ROLE_REMEDY =
+  "The runner's role or its binding was probably changed: run `pulumi up --refresh`.";
 /** What to do if a kind cannot be listed that an object needs. */
 export const UNLISTED_KIND_REMEDY =
   "Repair what serves this kind, or the proxy that cuts its lists: the object is reconciled again soon after that.";

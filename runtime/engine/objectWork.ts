@@ -1,4 +1,5 @@
 // One turn of one object: reconciles it, and hands on the outcome.
+import { ReconcileFailure } from "../base/failure";
 import { nameOf, type ObjectName } from "../base/objects";
 import type { Resource } from "../base/resource";
 import type { WorkResult } from "../base/turn";
@@ -133,7 +134,8 @@ export class ObjectWork {
   private async fault({ key, attempt, requests }: Turn, error: unknown): Promise<WorkResult> {
     const { metrics, notice, queue, reconciler, outbox, resource, watches } = this.parts;
     const name = nameOf(key);
-    notice(`${key}: ${framesOf(error)}`);
+    // A failure is one of an outcome, so it is masked.
+    notice(`${key}: ${error instanceof ReconcileFailure ? error.message : framesOf(error)}`);
     const object = await watches.objects.read(name).catch(() => undefined);
     const { generation } = object?.metadata ?? {};
     const uid = watches.objects.uidOf(name);

@@ -1,3 +1,4 @@
+import { ROLE_REMEDY } from "../base/failure";
 import { isRecord } from "../base/json";
 import { SENTENCES } from "./sentences";
 
@@ -101,6 +102,11 @@ export function isMisfit(error: unknown): error is ApiError {
 /** Whether the account has no right to what it asks for. */
 export function isRightMissing(error: unknown): error is ApiError {
   return isApiError(error, 403) && SENTENCES.missingRight.test(error.message);
+}
+
+/** The message of an error. If a right is missing, with what to do. */
+export function withRemedy(error: Error): string {
+  return isRightMissing(error) ? `${error.message}. ${ROLE_REMEDY}` : error.message;
 }
 
 /** How long it may take until an API server that has just started knows its roles, in milliseconds. */

@@ -1,4 +1,10 @@
-import { kindMissing, ReconcileFailure, UNLISTED_KIND_REMEDY, UNSERVED_REMEDY } from "../base/failure";
+import {
+  kindMissing,
+  ReconcileFailure,
+  ROLE_REMEDY,
+  UNLISTED_KIND_REMEDY,
+  UNSERVED_REMEDY,
+} from "../base/failure";
 import type { KubernetesObject, ObjectName } from "../base/objects";
 import { isSameKind, kindKey, type Resource } from "../base/resource";
 import type { HandlerEvent } from "../handler/contract";
@@ -9,7 +15,7 @@ import { type KindWatch, type NotSynced, StillListingError } from "../observe/ki
 import type { Owner, RememberedPlaces } from "../observe/ownership";
 import { madeOf } from "../observe/watched";
 import { MOST_NAMESPACES } from "../remember/memory";
-import { GRANT_REMEDY, type NamedChild, ROLE_REMEDY } from "../write/refusals";
+import { GRANT_REMEDY, type NamedChild } from "../write/refusals";
 
 /** Says which kinds are not known yet where they must be. */
 type Listing = Pick<KindWatch, "notSynced">;
@@ -143,7 +149,9 @@ export class Completeness {
    */
   assertRemembers(): void {
     const [notSynced] = this.options.memories?.notSynced(undefined) ?? [];
-    if (notSynced) throw notSyncedError(notSynced, "which stores what must be remembered");
+    // They are in the operators' namespace, which is none of those that an operator lists.
+    if (notSynced)
+      throw notSyncedError({ ...notSynced, namespace: undefined }, "which stores what must be remembered");
   }
 }
 

@@ -9,6 +9,7 @@ import {
   isNamespaceTerminating,
   isRace,
   retryAfterMs,
+  withRemedy,
 } from "../kubernetes/errors";
 import { NotLeadingError } from "../leadership/term";
 import { StillListingError } from "../observe/kindWatch";
@@ -76,7 +77,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   if (isRace(error) || error instanceof WatchLateError)
     return skipped("changed during the run", { kind: "again" });
   if (error instanceof StillListingError) return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? withRemedy(error) : String(error);
   if (isBusy(error) || error instanceof ApiUnreachableError) {
     const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;
     const report = { result: "skipped", skipped: "API server away", problem: message } as const;

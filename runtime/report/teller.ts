@@ -4,7 +4,7 @@ import { kindAndName, type ObjectName } from "../base/objects";
 import type { Resource } from "../base/resource";
 import { cut } from "../base/text";
 import type { KubernetesClient } from "../kubernetes/client";
-import { policyRefusalIn } from "../kubernetes/errors";
+import { policyRefusalIn, withRemedy } from "../kubernetes/errors";
 import type { ChangedChild } from "../observe/news";
 import type { Owner } from "../observe/ownership";
 import { describeChanges, type ObjectEvent, type Outcome } from "../reconcile/report";
@@ -119,7 +119,7 @@ export class Teller {
       const forbidden = policyRefusalIn(error);
       if (!forbidden && (error as Error).name !== "ReconcileFailure") return { isRefused, error };
       const note = forbidden
-        ? `the API server forbids to write the status: ${forbidden.message}`
+        ? `the API server forbids to write the status: ${withRemedy(forbidden)}`
         : (error as Error).message;
       const event = { type: "Warning", reason: "StatusRefused", note } as const;
       return { events: isRefused ? [] : [event], isRefused: true, error };

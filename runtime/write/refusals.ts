@@ -1,4 +1,4 @@
-import { kindMissing, MISSING_KIND_REMEDY, ReconcileFailure } from "../base/failure";
+import { kindMissing, MISSING_KIND_REMEDY, ReconcileFailure, ROLE_REMEDY } from "../base/failure";
 import { isRecord } from "../base/json";
 import {
   ADOPT_ANNOTATION,
@@ -19,6 +19,7 @@ import {
   isRightMissing,
   isTooLarge,
   isUndecided,
+  withRemedy,
 } from "../kubernetes/errors";
 import { SENTENCES } from "../kubernetes/sentences";
 import { marksIn } from "../observe/marks";
@@ -30,10 +31,6 @@ import type { DesiredChild } from "./desiredChildren";
 export interface NamedChild extends ObjectName {
   readonly resource: Resource;
 }
-
-/** What to do if the runner has no rights to a declared kind in the whole cluster. */
-export const ROLE_REMEDY =
-  "The runner's ClusterRole or its ClusterRoleBinding was probably changed: run `pulumi up --refresh`.";
 
 /** What to do if the runner has no rights in a namespace that the operator lists. */
 export const GRANT_REMEDY =
@@ -132,7 +129,7 @@ export function deletionRefused(
   const why = change
     ? ` It must be deleted and created again, since the change was refused: ${brief(change)}.`
     : "";
-  const message = `the API server refused to delete ${kindAndName(kind, name)}: ${withoutStop(error.message)}.${why}`;
+  const message = `the API server refused to delete ${kindAndName(kind, name)}: ${withoutStop(withRemedy(error))}.${why}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
 

@@ -66,6 +66,18 @@ describe("Completeness", () => {
     }
   });
 
+  it("needs the memories, and blames no namespace of the operator's if it may not list them", () => {
+    const resource = { apiVersion: "argosy.dev/v1", kind: "Memory" };
+    const memories = { notSynced: () => [{ resource, namespace: "argosy", problem: FORBIDDEN }] };
+    const nothing = { notSynced: () => [], notFound: () => [] };
+    const known = { resource: WIDGETS, objects: nothing, children: nothing, memories, cycles: undefined };
+    assert.throws(
+      () => new Completeness(known).assertRemembers(),
+      ({ reason, message }: ReconcileFailure) =>
+        reason === "KindNotListed" && /may not list argosy.dev\/v1\/Memory: .*role.*pulumi up/.test(message),
+    );
+  });
+
   it("refuses a watched object that comes from the operator's own children too many times in a row", () => {
     const whyRefused = (rounds: number) => {
       let left = rounds;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/base/failure";
 import { ObjectWork, ReconcileRequests } from "../../runtime/engine/objectWork";
 import { Term } from "../../runtime/leadership/term";
 import type { ReconcileContext } from "../../runtime/reconcile/run";
@@ -85,6 +86,22 @@ describe("ObjectWork", () => {
     assert.equal(told.length, 1);
     assert.match(told[0]?.note ?? "", / patched ConfigMap demo\. /);
     assert.deepEqual(notices, [`${KEY}: ${told[0]?.note}`]);
+  });
+
+  it("says in the log why an object cannot be read that no Event can be about", async () => {
+    const failure = new ReconcileFailure("KindNotListed", "the runner may not list Memory: run it again");
+    const reconciler = {
+      reconcile: async () => ({ report: { failure, changes: [] }, events: [], again: { kind: "failed" } }),
+      fault: () => ({ report: { failure, changes: [] }, events: [], again: { kind: "failed" } }),
+    };
+    const objects = { read: async () => undefined, uidOf: () => undefined, lengthOf: () => 0 };
+    const watches = { objects, lengthOf: () => 0 };
+    await new ObjectWork({ ...options, reconciler, watches } as unknown as typeof options).do(
+      KEY,
+      1,
+      () => {},
+    );
+    assert.deepEqual(notices, [`${KEY}: ${failure.message}`]);
   });
 
   it("waits for no request of a term that has ended", async () => {

@@ -112,6 +112,12 @@ describe("consequenceOf", () => {
     assert.equal(failure?.cause, error);
   });
 
+  it("says what to do if a right is missing", () => {
+    const message = 'widgets "demo" is forbidden: User "runner" cannot patch resource "widgets"';
+    const { failure } = consequenceOf(refused(403, { message }), "shop").report;
+    assert.match(failure?.message ?? "", /cannot patch resource "widgets"\. .*run `pulumi up --refresh`\.$/);
+  });
+
   it("keeps the words of an API server that is away, which no failure has", () => {
     const { failure, problem } = consequenceOf(refused(503, { message: "overloaded" }), "shop").report;
     assert.deepEqual([failure, problem], [undefined, "overloaded"]);
