@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/base/objects";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
+import type { HttpTransport } from "../../runtime/kubernetes/transport";
 import type { Reference } from "../../tools/objects";
 import { aSecond, eventually } from "../support/eventually";
 import type { Api } from "./support/api";
-import { configMap, deployment, inNamespace } from "./support/manifests";
+import {
+  configMap,
+  customResourceDefinition,
+  deployment,
+  inNamespace,
+  OPEN_SCHEMA,
+} from "./support/manifests";
 import { type RunBench, useRuns } from "./support/runs";
 import type { ObjectPlan, TestOperator } from "./support/testOperator";
 import { answering, UNTOUCHED } from "./support/useOperator";
@@ -150,6 +158,32 @@ describe("the engine in a pod of its own", () => {
     assert.equal(exitCode, 1);
     assert.match(message, /^KindMissing: the cluster serves no kind Deployment \(apps\/v1beta1\)/);
     assert.equal((await bench.readyOf(manifest)).reason, "KindMissing");
+  });
+
+  it("asks no handler without the children of a kind that is missing for a moment, which would then be deleted", async () => {
+    const [path, plural] = ["/apis/moments.example.com/v1", "moments"];
+    await api.apply(customResourceDefinition("moments.example.com", "Moment", { spec: OPEN_SCHEMA }));
+    const child = { apiVersion: "moments.example.com/v1", kind: "Moment", metadata: { name: "made" } };
+    const children = [{ apiVersion: child.apiVersion, kind: child.kind, plural, update: "apply" as const }];
+    const client = new KubernetesClient(operator.cluster.connection);
+    await eventually(() => client.read(path));
+    const more = { operator: { ...operator.operator, children }, client, patienceMs: 0 };
+    await api.apply(object("demo", answering(child)));
+    await bench.submitted({ namespace, name: "demo" }, more);
+    await api.apply(object("demo", answering()));
+    const { transport } = client as unknown as { transport: HttpTransport };
+    const { send } = transport;
+    transport.send = (request) => {
+      if (request.path !== path) return send.call(transport, request) as never;
+      transport.send = send;
+      throw new ApiError(404, { message: "404 page not found" }, `GET ${path}`);
+    };
+    const asked = operator.calls("demo").length;
+    const { message } = await bench.submitted({ namespace, name: "demo" }, more);
+    client.close();
+    assert.match(message, /^KindMissing: the cluster serves no kind Moment/);
+    assert.equal(operator.calls("demo").length, asked);
+    await api.get(bench.inTest(child));
   });
 
   it("prunes what an earlier run made, and leaves a calm object's status", async () => {

@@ -21,7 +21,11 @@ const NAME = { namespace: "shop", name: "widget" };
 /** What every run has, but for the handler. */
 const PARTS = {
   resource: WIDGETS,
-  kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
+  kinds: {
+    found: [CONFIG_MAPS],
+    whyNot: () => undefined,
+    whyUnknown: () => undefined,
+  } as unknown as OneObjectOptions["kinds"],
   fence: { assert: () => {}, problem: undefined },
   workflow: "run",
   program: undefined,

@@ -105,7 +105,7 @@ export class OneObject {
       operator,
       resource,
       childResources: kinds.found,
-      whyNot: (_event, _object, remembered) => kinds.whyUnknown(remembered.kinds),
+      whyNot: (event, _object, remembered) => kinds.whyNot(event, remembered.kinds),
       whyUnknown: (kind) => kinds.whyUnknown([kindKey(kind)]),
       pool,
       // The dispatcher looks at schedules by the same clock.

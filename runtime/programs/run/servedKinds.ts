@@ -1,6 +1,7 @@
-import { ReconcileFailure } from "../../base/failure";
+import { kindMissing, ReconcileFailure } from "../../base/failure";
 import { apiVersionOf } from "../../base/objects";
-import { isSameKind, kindKey, type Resource } from "../../base/resource";
+import { isSameKind, kindKey, type Resource, type TypeMeta } from "../../base/resource";
+import type { HandlerEvent } from "../../handler/contract";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource, UnknownKindError } from "../../kubernetes/discovery";
 import { ApiError } from "../../kubernetes/errors";
@@ -14,6 +15,8 @@ export class ServedKinds {
     readonly found: readonly Resource[],
     /** Why it is not known how the others are served, by their kinds. */
     private readonly unknown: ReadonlyMap<string, ReconcileFailure>,
+    /** Those that the cluster does not serve, and that are not retired. */
+    private readonly missing: readonly TypeMeta[],
   ) {}
 
   /**
@@ -27,12 +30,16 @@ export class ServedKinds {
     patience = new Patience(KIND_PATIENCE_MS),
   ): Promise<ServedKinds> {
     const unknown = new Map<string, ReconcileFailure>();
+    const missing: TypeMeta[] = [];
     const found = await Promise.all(
-      operator.children.map(({ apiVersion, kind }) =>
+      operator.children.map(({ apiVersion, kind, retired }) =>
         patience
           .retried(() => findResource(client, apiVersion, kind))
           .catch((error: Error) => {
-            if (error instanceof UnknownKindError) return undefined;
+            if (error instanceof UnknownKindError) {
+              if (!retired) missing.push({ apiVersion, kind });
+              return undefined;
+            }
             // The server of an aggregated API may be away for days. The other kinds have other servers.
             if (!(error instanceof ApiError) || error.code === 429) throw error;
             const key = kindKey({ apiVersion, kind });
@@ -45,6 +52,7 @@ export class ServedKinds {
     return new ServedKinds(
       found.filter((resource) => resource !== undefined),
       unknown,
+      missing,
     );
   }
 
@@ -52,6 +60,15 @@ export class ServedKinds {
   get all(): readonly Resource[] {
     for (const failure of this.unknown.values()) throw failure;
     return this.found;
+  }
+
+  /** Why no handler may be asked about an object that has children of these kinds, as `Completeness.whyNot` says it. */
+  whyNot(event: HandlerEvent, kinds: readonly string[]): ReconcileFailure | undefined {
+    const isOne = (missing: TypeMeta) => kinds.some((kind) => isSameKind(kind, kindKey(missing)));
+    const missing = event === "reconcile" ? this.missing.find(isOne) : undefined;
+    return missing
+      ? kindMissing(missing, "and the object has children of this kind")
+      : this.whyUnknown(kinds);
   }
 
   /**
