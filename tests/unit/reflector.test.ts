@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesObject } from "../../runtime/base/objects";
-import { Reflector } from "../../runtime/observe/reflector";
 import { eventually } from "../support/eventually";
-import { CONFIG_MAPS } from "./support/objects";
 import { item, ReflectorBench } from "./support/reflectorBench";
 import { sendEvent } from "./support/testApiServer";
 
@@ -52,15 +50,7 @@ describe("Reflector", () => {
     const { apiVersion: _, kind: __, ...bare } = item("a", "1");
     bench.pages = [{ items: [bare as KubernetesObject], resourceVersion: "1" }];
     const seen: KubernetesObject[] = [];
-    const sink = {
-      listing() {},
-      listed() {},
-      remove() {},
-      set: (object: KubernetesObject) => seen.push(object),
-    };
-    bench.reflector = new Reflector({ client: bench.client, resource: CONFIG_MAPS, sink });
-    bench.reflector.startWatching();
-    await bench.reflector.whenListed();
+    await bench.start({ sink: { set: (object) => void seen.push(object) } });
     assert.deepStrictEqual([seen[0]?.apiVersion, seen[0]?.kind], ["v1", "ConfigMap"]);
   });
 
@@ -68,15 +58,7 @@ describe("Reflector", () => {
     bench.pages = [{ items: [item("a", "1", "data")], resourceVersion: "1" }];
     const seen: KubernetesObject[] = [];
     const take = (object: KubernetesObject) => void seen.push(object);
-    const sink = { listing() {}, listed() {}, set: take, remove: take };
-    bench.reflector = new Reflector({
-      client: bench.client,
-      resource: CONFIG_MAPS,
-      sink,
-      metadataOnly: true,
-    });
-    bench.reflector.startWatching();
-    await bench.reflector.whenListed();
+    await bench.start({ sink: { set: take, remove: take }, metadataOnly: true });
     const { response } = await bench.watch();
     sendEvent(response, "MODIFIED", item("a", "2", "data"));
     sendEvent(response, "DELETED", item("a", "3", "data"));
@@ -191,21 +173,13 @@ describe("Reflector", () => {
   });
 
   it("leaves out an object that its sink refuses, says so, and stores the others", async () => {
-    const sink = {
-      listing() {},
-      listed: () => void bench.told.push("listed"),
-      remove() {},
-      set: ({ metadata }: KubernetesObject) => {
-        if (metadata.name === "bad") throw new Error("too deep");
-        bench.told.push(metadata.name);
-      },
+    const set = ({ metadata }: KubernetesObject) => {
+      if (metadata.name === "bad") throw new Error("too deep");
+      bench.told.push(metadata.name);
     };
     bench.pages = [{ items: [item("bad", "1"), item("good", "2")], resourceVersion: "5" }];
-    const onInterruption = (error: Error) => void bench.interruptions.push(error);
-    bench.reflector = new Reflector({ client: bench.client, resource: CONFIG_MAPS, sink, onInterruption });
-    bench.reflector.startWatching();
-    await bench.reflector.whenListed();
-    assert.deepStrictEqual(bench.told, ["good", "listed"]);
+    await bench.start({ sink: { set } });
+    assert.deepStrictEqual(bench.told, ["listing", "good", "listed"]);
     assert.equal(bench.interruptions[0]?.message, "shop/bad was left out: too deep");
   });
 });

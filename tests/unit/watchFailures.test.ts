@@ -66,6 +66,7 @@ describe("what a reflector does after an error", () => {
     ["a cache that cannot be filled", UNCACHED, "refused", "relist"],
     ["a version that is newer than any", TOO_NEW, "refused", "relist"],
     ["any other answer", refusal(500), "refused", "relist"],
+    ["an API that is down", refusal(503), "refused", "relist"],
     ["no answer", CUT, "refused", "retry"],
     ["an answer that cannot be read", UNREADABLE, "refused", "retry"],
     ["a request that could not be sent", AWAY, "retry", "retry"],

@@ -61,12 +61,13 @@ export class ReflectorBench {
   }
 
   /** Starts the reflector, and waits for its first list if it makes one. */
-  async start(
-    options: Pick<
-      ReflectorOptions,
-      "metadataOnly" | "namespace" | "from" | "pause" | "now" | "answersOthers" | "onRefused"
-    > = {},
-  ): Promise<void> {
+  async start({
+    sink,
+    ...options
+  }: Pick<
+    ReflectorOptions,
+    "metadataOnly" | "namespace" | "from" | "pause" | "now" | "answersOthers" | "onRefused"
+  > & { sink?: Partial<ReflectorOptions["sink"]> } = {}): Promise<void> {
     const { told, interruptions } = this;
     const name = ({ metadata }: KubernetesObject) => `${metadata.name}@${metadata.resourceVersion}`;
     this.reflector = new Reflector({
@@ -77,6 +78,7 @@ export class ReflectorBench {
         set: (object) => void told.push(`set ${name(object)}`),
         listed: () => void told.push("listed"),
         remove: (object) => void told.push(`remove ${name(object)}`),
+        ...sink,
       },
       onInterruption: (error) => interruptions.push(error),
       onSynced: () => void this.synced++,
