@@ -40,7 +40,7 @@ interface Outage {
  * down, a policy cannot be applied, the content makes the API server panic, or a proxy cuts each connection with a large request.
  * A busy API server is not reported. The other failures are reported only if they last.
  *
- * Guarantee (tests/unit/outages.test.ts): nothing is reported as long as the API server does not answer for the object.
+ * Guarantee (tests/unit/childWriterRefusals.test.ts): nothing is reported as long as the API server does not answer for the object.
  */
 export class Outages {
   /** By what was tried. */

@@ -7,6 +7,7 @@ import { ApiError, isRace } from "../../runtime/kubernetes/errors";
 import { managersOf, markManagerOf, ownedManifest } from "../../runtime/observe/marks";
 import { bearsOurMark, provenOwner } from "../../runtime/observe/ownership";
 import type { UpdatePolicy } from "../../runtime/operator/definition";
+import { failureOf } from "./support/failures";
 import {
   applied,
   CONFIG_MAPS,
@@ -23,7 +24,6 @@ import {
   desired,
   FORMER,
   FORMER_NAME,
-  failureOf,
   foreign,
   NAME,
   OWNER,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { ApiError, ApiUnreachableError, isBusy } from "../../runtime/kubernetes/errors";
+import { failureOf } from "./support/failures";
 import { applied, CONFIG_MAPS, MANAGER } from "./support/objects";
 import {
   APPLY,
@@ -8,7 +9,6 @@ import {
   desired,
   FORMER,
   FORMER_NAME,
-  failureOf,
   foreign,
   NAME,
   OWNER,

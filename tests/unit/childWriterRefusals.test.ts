@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
-import { ApiError } from "../../runtime/kubernetes/errors";
-import { APPLY, desired, failureOf, SECRET, WriterBench } from "./support/writerBench";
+import { ObjectGoneError, ReconcileFailure } from "../../runtime/base/failure";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { ApiError, ApiUnreachableError, apiErrorOf, isBusy } from "../../runtime/kubernetes/errors";
+import { consequenceOf } from "../../runtime/reconcile/errors";
+import { failureOf } from "./support/failures";
+import { retain } from "./support/fakeChildren";
+import { CONFIG_MAPS } from "./support/objects";
+import { APPLY, DELETE, desired, NAME, SECRET, WriterBench } from "./support/writerBench";
 
 describe("ChildWriter, when the API server refuses", () => {
   let bench: WriterBench;
@@ -208,5 +214,176 @@ describe("ChildWriter, when the API server refuses", () => {
         );
       });
     });
+  });
+});
+
+/** As kube-aggregator answers for an API whose server is away. */
+const AWAY = new ApiError(503, { message: "service unavailable" }, APPLY);
+const UNASKED = new ApiError(
+  500,
+  {
+    kind: "Status",
+    reason: "InternalError",
+    message: 'Internal error occurred: failed calling webhook "a.example.com": connection refused',
+  },
+  APPLY,
+);
+/** As a policy whose parameters are missing. */
+const UNAPPLIED = apiErrorOf(
+  422,
+  {
+    kind: "Status",
+    reason: "Invalid",
+    message:
+      "configmaps \"settings\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: failed to configure " +
+      "binding: no params found for policy binding with `Deny` parameterNotFoundAction",
+  },
+  APPLY,
+);
+/** As behind a proxy that cuts large requests. */
+const CUT = new ApiUnreachableError(APPLY, new Error("socket hang up"));
+
+describe("A child that the API server cannot write", () => {
+  let bench: WriterBench;
+  let now: number;
+  beforeEach(() => {
+    now = 0;
+    bench = new WriterBench();
+    bench.begin({ now: () => now });
+    bench.hidden = "refused";
+  });
+
+  /** What each of three tries comes to, the last one after 30 seconds. */
+  async function tries(write: () => Promise<unknown>): Promise<unknown[]> {
+    const results: unknown[] = [];
+    for (const time of [0, 10_000, 30_000]) {
+      now = time;
+      results.push(await write().catch((error: unknown) => error));
+    }
+    return results;
+  }
+
+  for (const error of [AWAY, UNASKED, UNAPPLIED, CUT])
+    it(`is no failure at first, and is told if that lasts while others are answered: ${error.message}`, async () => {
+      bench.cluster.refusals.set(APPLY, error);
+      const [first, second, third] = await tries(() => bench.apply());
+      for (const each of [first, second]) {
+        const { report, isReported } = consequenceOf(each, "shop");
+        assert.deepEqual([report.skipped, isReported], ["API server away", false]);
+      }
+      assert.ok(third instanceof ReconcileFailure, String(third));
+      assert.equal(third.reason, "ChildRefused");
+      assert.match(
+        third.message,
+        /^since \S+Z the API server has failed to write ConfigMap shop\/settings, although it answers/,
+      );
+      assert.ok(third.message.includes(error.message.replaceAll("refused", "***")), third.message);
+      assert.equal(/the API server panics/.test(third.message), error === CUT);
+      assert.deepEqual([third.retryAfterSeconds, third.permanent, bench.confirmed], [10, false, 1]);
+    });
+
+  it("says the same at each further try, and begins anew after a write", async () => {
+    bench.cluster.refusals.set(APPLY, AWAY);
+    const [, , third] = await tries(() => bench.apply());
+    now += 10_000;
+    await assert.rejects(bench.apply(), { message: (third as Error).message });
+    bench.cluster.refusals.clear();
+    await bench.apply();
+    bench.cluster.refusals.set(APPLY, AWAY);
+    await assert.rejects(bench.apply(desired({ key: "2" })), (error) => isBusy(error));
+  });
+
+  it("is no failure as long as the API server does not answer for its owner either", async () => {
+    bench.cluster.refusals.set(APPLY, AWAY);
+    for (const problem of [AWAY, new ApiUnreachableError("GET", new Error("refused"))]) {
+      bench.look = () => {
+        throw problem;
+      };
+      assert.ok((await tries(() => bench.apply())).every(isBusy));
+    }
+  });
+
+  it("is no failure at first after the API server was away", async () => {
+    bench.cluster.refusals.set(APPLY, AWAY);
+    bench.look = () => {
+      throw AWAY;
+    };
+    await tries(() => bench.apply());
+    bench.look = () => {};
+    now += 1_000;
+    await assert.rejects(bench.apply(), (error) => isBusy(error));
+  });
+
+  it("is no failure at first after a request for it could not even be sent", async () => {
+    const unsent = new ApiUnreachableError(APPLY, new Error("no connection within 10 s"), false);
+    const errors = [CUT, CUT, unsent, CUT];
+    for (const [index, error] of errors.entries()) {
+      now = index * 10_000;
+      bench.cluster.refusals.set(APPLY, error);
+      await assert.rejects(bench.apply(), error);
+    }
+    assert.equal(bench.confirmed, 0);
+  });
+
+  it("is no failure if its owner has gone between the tries", async () => {
+    bench.cluster.refusals.set(APPLY, AWAY);
+    bench.look = () => {
+      throw new ObjectGoneError();
+    };
+    const [, , third] = await tries(() => bench.apply());
+    assert.ok(third instanceof ObjectGoneError, String(third));
+  });
+
+  for (const error of [
+    new ApiError(429, { message: "too many requests" }, APPLY),
+    new ApiError(401, { message: "Unauthorized" }, APPLY),
+    new ApiError(302, { message: "HTTP 302" }, APPLY),
+  ])
+    it(`is no failure for two minutes if our requests may be too many: ${error.message}`, async () => {
+      bench.cluster.refusals.set(APPLY, error);
+      assert.ok((await tries(() => bench.apply())).every(isBusy));
+      assert.equal(bench.confirmed, 0);
+      now = 120_000;
+      await assert.rejects(bench.apply(), { name: "ReconcileFailure", reason: "ChildRefused" });
+    });
+
+  it("was written if a later look finds it as desired: the next outage is another one", async () => {
+    bench.cluster.lost.set(APPLY, AWAY);
+    await assert.rejects(bench.apply(), (error) => isBusy(error));
+    // The watch brings it.
+    bench.store.learn(CONFIG_MAPS, [bench.there() as KubernetesObject]);
+    assert.equal(await bench.apply(), undefined);
+    now = 300_000;
+    const change = () => bench.apply(desired({ key: "2" }));
+    for (let attempt = 0; attempt < 3; attempt++) await assert.rejects(change(), (error) => isBusy(error));
+    assert.equal(bench.confirmed, 0);
+  });
+
+  it("is another one than a child of its name whose deletion was not answered", async () => {
+    await bench.apply();
+    bench.cluster.lost.set(DELETE, AWAY);
+    const first = bench.store.find(CONFIG_MAPS, NAME);
+    assert.ok(first);
+    await assert.rejects(bench.writer.delete(first, bench.scope()), (error) => isBusy(error));
+    retain(bench.store, []);
+    now = 300_000;
+    bench.cluster.refusals.set(APPLY, AWAY);
+    for (let attempt = 0; attempt < 3; attempt++)
+      await assert.rejects(bench.apply(), (error) => isBusy(error));
+    assert.equal(bench.confirmed, 0);
+  });
+
+  it("is told too if it cannot be deleted", async () => {
+    await bench.apply();
+    const known = bench.store.find(CONFIG_MAPS, NAME);
+    assert.ok(known);
+    bench.cluster.refusals.set(DELETE, AWAY);
+    const [first, , third] = await tries(() => bench.writer.delete(known, bench.scope()));
+    assert.ok(isBusy(first));
+    assert.ok(third instanceof ReconcileFailure, String(third));
+    assert.match(
+      third.message,
+      /the API server has failed to delete ConfigMap shop\/settings, although it answers/,
+    );
   });
 });

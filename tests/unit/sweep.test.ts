@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../runtime/base/failure";
+import type { ReconcileFailure } from "../../runtime/base/failure";
 import { identityOf, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/base/names";
 import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import type { Resource } from "../../runtime/base/resource";
@@ -11,6 +11,7 @@ import { memoryOf } from "../../runtime/remember/memory";
 import type { ChildChange } from "../../runtime/write/childWriter";
 import { namespacesLeft, unlessTheyMayStay } from "../../runtime/write/refusals";
 import { Sweep } from "../../runtime/write/sweep";
+import { failureOf } from "./support/failures";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, namespace, operator, widget } from "./support/objects";
@@ -67,15 +68,6 @@ describe("Sweep", () => {
   }
 
   const there = (kind = "ConfigMap") => cluster.ofKind(kind).map(({ metadata }) => metadata.name);
-
-  async function failureOf(work: Promise<unknown>): Promise<ReconcileFailure> {
-    const error = await work.then(
-      () => undefined,
-      (thrown: unknown) => thrown,
-    );
-    assert.ok(error instanceof ReconcileFailure, String(error));
-    return error;
-  }
 
   describe("of kinds that are no longer declared", () => {
     const object = owner("v1/ConfigMap", "v1/Secret");

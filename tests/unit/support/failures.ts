@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../../runtime/base/failure";
 
-/** The failure with which `action` ends; anything else, an end without one included, fails the test. */
-export async function failureOf(action: () => unknown): Promise<ReconcileFailure> {
-  try {
-    await action();
-  } catch (error) {
-    if (error instanceof ReconcileFailure) return error;
-    throw error;
-  }
-  assert.fail("it did not fail");
+/** The failure with which some work ends; anything else, an end without one included, fails the test. */
+export function failureOf(work: Promise<unknown> | (() => unknown)): Promise<ReconcileFailure> {
+  return errorOf(ReconcileFailure, typeof work === "function" ? work : () => work);
 }
 
 /** As {@link failureOf}, for an error of another class. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ObjectGoneError, ReconcileFailure } from "../../../runtime/base/failure";
+import { ObjectGoneError } from "../../../runtime/base/failure";
 import { fieldManagerOf, identityOf } from "../../../runtime/base/names";
 import type { KubernetesObject, ManagedFieldsEntry } from "../../../runtime/base/objects";
 import type { ChildStore } from "../../../runtime/observe/childStore";
@@ -47,16 +47,6 @@ export function verbOf(change: ChildChange | undefined): string | undefined {
   return change?.verb;
 }
 
-/** The failure with which some work ends. */
-export async function failureOf(work: Promise<unknown>): Promise<ReconcileFailure> {
-  const error = await work.then(
-    () => assert.fail("nothing was refused"),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof ReconcileFailure, String(error));
-  return error;
-}
-
 /** A writer of children, and a cluster of its own. */
 export class WriterBench {
   readonly cluster = new FakeCluster();
@@ -64,7 +54,11 @@ export class WriterBench {
   writer!: ChildWriter;
   /** Whether the owner is gone. */
   isGone = false;
+  /** What else comes of a look at the owner. */
+  look: () => void = () => {};
   confirmed = 0;
+  /** The value that is masked. */
+  hidden = SECRET;
 
   constructor() {
     this.begin();
@@ -79,9 +73,10 @@ export class WriterBench {
     return {
       client: this.cluster.client(),
       namespace: "shop",
-      masked: (text) => text.replaceAll(SECRET, "***"),
+      masked: (text) => text.replaceAll(this.hidden, "***"),
       confirmOwner: async () => {
         this.confirmed++;
+        this.look();
         if (this.isGone) throw new ObjectGoneError();
       },
     };
