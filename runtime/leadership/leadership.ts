@@ -9,7 +9,7 @@
  *   died while it finished them".
  * - The leader keeps its term if another client writes or deletes the Lease. Tests: "goes on leading …" in
  *   tests/unit/leadershipMeddling.test.ts.
- * - The Lease of a dead leader is taken even if other clients keep touching it. Tests: tests/unit/signOfLife.test.ts, and "is
+ * - The Lease of a dead leader is taken even if other clients keep touching it. Tests: "a sign of life of a Lease's holder", and "is
  *   taken from a dead leader although another client sets an annotation to and fro".
  * - A leader ends its term if etcd was restored from a backup: what it knows may be later than what the API server has. Test:
  *   "ends the term and begins another one when etcd is restored to an earlier time of the same term". Until then no other process
