@@ -54,8 +54,6 @@ describe("an answer with success that is no list", () => {
   const isSecondPage = ({ query }: ApiCall) => query.has("continue");
   const firstPage = { metadata: { ...metadata, continue: "next" }, items: [configMap({ name: "a" })] };
   const discovery = { resources: [], versions: [], groups: [], gitVersion: "v1.34.1" };
-  const ask = <T>(find: Parameters<typeof lookInCluster<T>>[1]) =>
-    lookInCluster({ kubeconfig: api.kubeconfig() }, find, { patienceMs: 1_000 });
 
   /** Everything that reads lists, and what else it is answered first. All lists go through {@link KubernetesClient.list}. */
   const readers: Readonly<
@@ -89,11 +87,14 @@ describe("an answer with success that is no list", () => {
   }
 
   it("leaves unknown what a preview asks a cluster", async () => {
-    for (const [what, body] of Object.entries(WRONG)) {
-      api.answer = (_, response) => json(response, body);
-      assert.equal(await ask((look) => look.operatorDefinitions()), undefined, what);
-    }
-  }).timeout(60_000);
+    api.answer = (_, response) => json(response, WRONG["a Status"]);
+    const definitions = await lookInCluster(
+      { kubeconfig: api.kubeconfig() },
+      (look) => look.operatorDefinitions(),
+      { patienceMs: 100 },
+    );
+    assert.equal(definitions, undefined);
+  });
 
   it("is told from an empty list of metadata, whose items are null", async () => {
     const empty = { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", metadata, items: null };
@@ -153,11 +154,10 @@ describe("a watch that must list again", () => {
   });
   afterEach(() => bench.end());
 
-  const answers = {
-    ...WRONG,
-    "an empty list without a version": { kind: "ConfigMapList", metadata: {}, items: [] },
-  };
-  for (const [what, body] of Object.entries(answers)) {
+  for (const [what, body] of [
+    ["no list", WRONG["a Status"]],
+    ["an empty list without a version", { kind: "ConfigMapList", metadata: {}, items: [] }],
+  ] as const) {
     it(`takes nothing for gone, as long as the answer is ${what}`, async () => {
       bench.pages = [{ items: [item("a", "1")], resourceVersion: "5" }];
       await bench.start({ pause: async () => {} });
