@@ -89,10 +89,10 @@ describe("Reconciler", () => {
         if (skipped === "gone") assert.equal(world.invalidated, 1);
       });
 
-  it("asks the handler, then writes the children, then the status with the verdict", async () => {
+  it("asks the handler, then writes the children, then the status with the verdict, which names the record that the run will have", async () => {
     world.given();
     world.answer = { children: [configMap()], status: { url: "x" } };
-    const { report, verdict, again } = await world.reconcile();
+    const { report, verdict, again } = await world.reconcile({ recordOf: ({ name }) => `record-of-${name}` });
     assert.deepEqual(world.cluster.steps, ["ask reconcile", "apply ConfigMap settings", "status"]);
     assert.equal(report.result, "succeeded");
     assert.deepEqual(report.changes, [
@@ -104,7 +104,11 @@ describe("Reconciler", () => {
       [world.status()["url"], world.status()["argosy"]],
       ["x", { kinds: ["v1/ConfigMap"], uid: "widget-uid" }],
     );
-    assert.equal(conditionsIn(world.status())[0]?.status, "True");
+    const [ready] = conditionsIn(world.status());
+    assert.deepEqual(
+      [ready?.type, ready?.status, ready?.message],
+      ["Ready", "True", "every child is applied and ready (run record-of-widget)"],
+    );
     assert.equal(world.learned.length, 1);
   });
 
@@ -163,16 +167,6 @@ describe("Reconciler", () => {
     world.answer = { children: [configMap()], status: { url: "x".repeat(70_000) } };
     await world.reconcile();
     assert.deepEqual(world.cluster.steps, ["ask reconcile", "status"]);
-  });
-
-  it("writes the verdict with the memory, and names the record that the run will have", async () => {
-    world.given();
-    const { verdict } = await world.reconcile({ recordOf: ({ name }) => `record-of-${name}` });
-    assert.deepEqual(verdict, { kind: "ready" });
-    const ready = conditionsIn(world.status()).find(({ type }) => type === "Ready");
-    assert.equal(ready?.message, "every child is applied and ready (run record-of-widget)");
-    assert.deepEqual(world.status()["argosy"], { kinds: ["v1/ConfigMap"], uid: "widget-uid" });
-    assert.deepEqual(world.cluster.steps, ["ask reconcile", "apply ConfigMap settings", "status"]);
   });
 
   it("writes nothing if nothing has changed, and gives the handler the children as they are", async () => {
@@ -346,15 +340,14 @@ describe("Reconciler", () => {
     assert.ok(world.cluster.find("ConfigMap", { namespace: "shop", name: "settings" }));
   });
 
-  it("says nothing of an API server that is away, and tries again", async () => {
-    world.given();
-    world.cluster.refusals.set(
-      "apply ConfigMap settings",
-      new ApiUnreachableError("PATCH", new Error("refused")),
-    );
-    const { verdict, again } = await world.reconcile();
-    assert.deepEqual([verdict, again.kind, world.invalidated], [undefined, "again", 1]);
-  });
+  for (const step of ["apply ConfigMap settings", "status"])
+    it(`says nothing of an API server that is away, not that the object is ready either, and tries again: ${step}`, async () => {
+      world.given();
+      world.cluster.refusals.set(step, new ApiUnreachableError("PATCH", new Error("refused")));
+      const { report, verdict, again } = await world.reconcile();
+      assert.deepEqual([report.skipped, verdict, again.kind], ["API server away", undefined, "again"]);
+      assert.equal(world.invalidated, 1);
+    });
 
   for (const [what, code, message] of [
     ["the API server refuses", 422, "status.phase: odd"],
@@ -437,13 +430,6 @@ describe("Reconciler", () => {
     world.cluster.lost.set("status", new ApiUnreachableError("PATCH", new Error("cut")));
     const { verdict } = await world.reconcile();
     assert.deepEqual([verdict?.kind, world.invalidated], ["failed", 1]);
-  });
-
-  it("does not say that an object is ready as long as what the handler answered is not in its status", async () => {
-    world.given();
-    world.cluster.refusals.set("status", new ApiUnreachableError("PATCH", new Error("refused")));
-    const { report, verdict, again } = await world.reconcile();
-    assert.deepEqual([report.skipped, verdict, again.kind], ["API server away", undefined, "again"]);
   });
 
   it("does nothing for an object that is gone or paused", async () => {

@@ -17,17 +17,14 @@ describe("Reconciler", () => {
   });
 
   describe("the finalizer", () => {
-    it("is on the object before the handler is asked, if `finalize` is declared", async () => {
+    it("is on the object before the handler is asked, if `finalize` is declared, and is written once", async () => {
       world.given();
       await world.reconcile(finalizing);
       assert.deepEqual(world.cluster.steps.slice(0, 2), [`apply finalizers ${FINALIZER}`, "ask reconcile"]);
       assert.deepEqual(world.questions[0]?.object.metadata.finalizers, [FINALIZER]);
-    });
-
-    it("exists once: it is not written again", async () => {
-      world.given({ finalizers: [FINALIZER] });
+      world.cluster.steps.length = 0;
       await world.reconcile(finalizing);
-      assert.equal(world.cluster.steps[0], "ask reconcile");
+      assert.deepEqual(world.cluster.steps, ["ask reconcile"]);
     });
 
     it("is on the object before the first child where no owner reference reaches", async () => {
@@ -114,26 +111,19 @@ describe("Reconciler", () => {
       }
     });
 
-    it("that cannot be put there since a policy refuses that is the object's failure: the handler is not asked", async () => {
-      world.given();
-      world.cluster.refusals.set(
-        `apply finalizers ${FINALIZER}`,
-        new ApiError(422, { message: "no team" }, "PATCH"),
-      );
-      const { report, verdict } = await world.reconcile(finalizing);
-      assert.deepEqual(world.questions, []);
-      assert.equal(report.failure?.reason, "ApiError");
-      assert.equal(verdict?.kind, "failed");
-    });
-
-    it("that cannot be removed since a policy refuses that is the object's failure, after one try", async () => {
-      world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
-      world.answer = { finalized: true };
-      world.cluster.refusals.set(`remove ${FINALIZER}`, new ApiError(422, { message: "no team" }, "PATCH"));
-      const { verdict } = await world.reconcile(finalizing);
-      assert.equal(verdict?.kind, "failed");
-      assert.deepEqual(world.cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
-    });
+    const going = { deletionTimestamp: DELETED, finalizers: [FINALIZER] };
+    for (const [what, step, metadata, asked] of [
+      ["put there", `apply finalizers ${FINALIZER}`, {}, []],
+      ["removed", `remove ${FINALIZER}`, going, ["ask finalize"]],
+    ] as const)
+      it(`that cannot be ${what} since a policy refuses that is the object's failure, after one try`, async () => {
+        world.given({ ...metadata });
+        world.answer = { finalized: true };
+        world.cluster.refusals.set(step, new ApiError(422, { message: "no team" }, "PATCH"));
+        const { report, verdict } = await world.reconcile(finalizing);
+        assert.deepEqual(world.cluster.steps, [...asked, step]);
+        assert.deepEqual([report.failure?.reason, verdict?.kind], ["ApiError", "failed"]);
+      });
 
     it("that cannot be put there since the object is gone ends the run: the handler is not asked", async () => {
       world.given();
