@@ -417,21 +417,74 @@ describe("StatusWriter", () => {
     );
   });
 
-  it("keeps the time of a condition's transition while its status stays", async () => {
-    const since = (type: string) =>
-      conditionsIn(status()).find((each) => each.type === type)?.lastTransitionTime;
-    await write(verdict(PROGRESSING));
-    now = new Date("2026-02-02T00:00:00Z");
-    await write(verdict(READY));
-    assert.deepEqual([since("Ready"), since("Stalled")], ["2026-02-02T00:00:00Z", "2026-01-01T00:00:00Z"]);
-  });
-
   it("does not take an older verdict that is not told for dropped conditions", async () => {
     object = widget({ generation: 9 }, { status: { observedGeneration: 9 } });
     assert.notEqual(
       await writer.write(client, object, { fields: { a: 1 }, ...verdict(READY, 3) }),
       undefined,
     );
+  });
+
+  describe("if the API server refuses,", () => {
+    it("an object that is gone, or another one of its name, gets nothing", async () => {
+      for (const code of [404, 409]) {
+        refusal = new ApiError(code, {}, "PATCH");
+        const before = object;
+        object = widget({ uid: "another" });
+        assert.equal(await writer.write(client, before, verdict(READY)), undefined);
+        object = before;
+      }
+    });
+
+    it("a CRD without the status subresource is named as such, and not taken for a deletion", async () => {
+      refusal = new ApiError(404, {}, "PATCH");
+      const failure = await failureOf(() => writer.write(client, object, verdict(READY)));
+      assert.equal(failure.reason, "StatusRefused");
+      assert.match(failure.message, /widgets .* has no status subresource/);
+      // It may be the CRD of another operator, with its objects.
+      assert.match(failure.message, /has not taken it over from another operator/);
+    });
+
+    it("an object whose namespace does not exist gets nothing", async () => {
+      const { namespace: name = "" } = object.metadata;
+      refusal = new ApiError(404, { reason: "NotFound", details: { kind: "namespaces", name } }, "PATCH");
+      assert.equal(await writer.write(client, object, verdict(READY)), undefined);
+    });
+
+    const refusals: readonly (readonly [what: string, code: number, said: string, message: RegExp])[] = [
+      ["is bad", 422, "status.replicas is bad", /status\.replicas is bad/],
+      ["has no room", 500, "etcdserver: request is too large", /is too large\. Make the status smaller/],
+      [
+        "is right, and what is not in the status is not: it stays as it is",
+        500,
+        "failed to create typed live object (shop/widget): .spec.size: expected numeric, got string",
+        /\.spec\.size: expected numeric/,
+      ],
+    ];
+    for (const [what, code, said, message] of refusals)
+      it(`a status that is not accepted is a failure of the object's: one that ${what}`, async () => {
+        refusal = new ApiError(code, { kind: "Status", message: said }, "PATCH");
+        const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: 1 } }));
+        assert.equal(failure.reason, "StatusRefused");
+        assert.match(failure.message, message);
+      });
+
+    it("an API server that is busy or out of reach is no failure, and neither is a missing right", async () => {
+      const message = 'widgets "widget" is forbidden: User "x" cannot patch resource "widgets/status"';
+      for (const error of [new ApiError(429, {}, "PATCH"), new ApiError(403, { message }, "PATCH")]) {
+        refusal = error;
+        await errorOf(ApiError, () => writer.write(client, object, verdict(READY)));
+      }
+      refusal = new ApiUnreachableError("PATCH", new Error("refused"));
+      await errorOf(ApiUnreachableError, () => writer.write(client, object, verdict(READY)));
+    });
+
+    it("what the CRD drops is named: the conditions", async () => {
+      client.apply = async () => ({ object: widget({}, { status: {} }), created: false });
+      const failure = await failureOf(() => writer.write(client, object, verdict(READY)));
+      assert.ok(failure instanceof ReconcileFailure);
+      assert.match(failure.message, /dropped status\.observedGeneration and status\.conditions: .*widgets/);
+    });
   });
 });
 
@@ -471,86 +524,3 @@ function stored(before: KubernetesObject, applied: Status): KubernetesObject {
 function condition(type: string): Condition {
   return { type, status: "True", reason: "Because", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
 }
-
-describe("StatusWriter, if the API server refuses", () => {
-  const READY = { verdict: { verdict: { kind: "ready" }, generation: 3 } } as const;
-
-  /** The object as the API server has it. */
-  let object: KubernetesObject;
-  /** The error with which the API server answers the next write. */
-  let refusal: Error | undefined;
-  let client: KubernetesClient;
-  let writer: StatusWriter;
-
-  beforeEach(() => {
-    [refusal, object] = [undefined, widget()];
-    writer = new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER });
-    client = {
-      get: async () => object,
-      apply: async () => {
-        throw refusal;
-      },
-      jsonPatch: () => assert.fail("no map is to be emptied"),
-    } as Partial<KubernetesClient> as KubernetesClient;
-  });
-
-  it("an object that is gone, or another one of its name, gets nothing", async () => {
-    for (const code of [404, 409]) {
-      refusal = new ApiError(code, {}, "PATCH");
-      const before = object;
-      object = widget({ uid: "another" });
-      assert.equal(await writer.write(client, before, READY), undefined);
-      object = before;
-    }
-  });
-
-  it("a CRD without the status subresource is named as such, and not taken for a deletion", async () => {
-    refusal = new ApiError(404, {}, "PATCH");
-    const failure = await failureOf(() => writer.write(client, object, READY));
-    assert.equal(failure.reason, "StatusRefused");
-    assert.match(failure.message, /widgets .* has no status subresource/);
-    // It may be the CRD of another operator, with its objects.
-    assert.match(failure.message, /has not taken it over from another operator/);
-  });
-
-  it("an object whose namespace does not exist gets nothing", async () => {
-    const { namespace: name = "" } = object.metadata;
-    refusal = new ApiError(404, { reason: "NotFound", details: { kind: "namespaces", name } }, "PATCH");
-    assert.equal(await writer.write(client, object, READY), undefined);
-  });
-
-  const refusals: readonly (readonly [what: string, code: number, said: string, message: RegExp])[] = [
-    ["is bad", 422, "status.replicas is bad", /status\.replicas is bad/],
-    ["has no room", 500, "etcdserver: request is too large", /is too large\. Make the status smaller/],
-    [
-      "is right, and what is not in the status is not: it stays as it is",
-      500,
-      "failed to create typed live object (shop/widget): .spec.size: expected numeric, got string",
-      /\.spec\.size: expected numeric/,
-    ],
-  ];
-  for (const [what, code, said, message] of refusals)
-    it(`a status that is not accepted is a failure of the object's: one that ${what}`, async () => {
-      refusal = new ApiError(code, { kind: "Status", message: said }, "PATCH");
-      const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: 1 } }));
-      assert.equal(failure.reason, "StatusRefused");
-      assert.match(failure.message, message);
-    });
-
-  it("an API server that is busy or out of reach is no failure, and neither is a missing right", async () => {
-    const message = 'widgets "widget" is forbidden: User "x" cannot patch resource "widgets/status"';
-    for (const error of [new ApiError(429, {}, "PATCH"), new ApiError(403, { message }, "PATCH")]) {
-      refusal = error;
-      await errorOf(ApiError, () => writer.write(client, object, READY));
-    }
-    refusal = new ApiUnreachableError("PATCH", new Error("refused"));
-    await errorOf(ApiUnreachableError, () => writer.write(client, object, READY));
-  });
-
-  it("what the CRD drops is named: the conditions", async () => {
-    client.apply = async () => ({ object: widget({}, { status: {} }), created: false });
-    const failure = await failureOf(() => writer.write(client, object, READY));
-    assert.ok(failure instanceof ReconcileFailure);
-    assert.match(failure.message, /dropped status\.observedGeneration and status\.conditions: .*widgets/);
-  });
-});

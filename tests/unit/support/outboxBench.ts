@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import { ApiUnreachableError } from "../../../runtime/kubernetes/errors";
 import type { ObjectEvent } from "../../../runtime/reconcile/report";
@@ -53,6 +54,16 @@ export class OutboxBench {
       { namespace: "shop", name: uid },
       { regarding: widget({ uid }), verdict: verdict && { verdict, generation: 3 }, events, records },
     );
+  }
+
+  /** Lets the next message wait for its report, which fails when the test says so. */
+  hold(): { fail: () => void } {
+    const held: { fail: () => void } = { fail: () => assert.fail("nothing is being reported") };
+    this.answer = (left) =>
+      new Promise((resolve) => {
+        held.fail = () => resolve({ left, error: UNREACHABLE });
+      });
+    return held;
   }
 
   verdicts(): (Verdict | undefined)[] {
