@@ -39,7 +39,7 @@ interface Turn {
 /**
  * One turn of one object: reconciles it on behalf of the term, and hands the outcome to every part that needs it.
  *
- * Guarantee (tests/unit/objectFaults.test.ts): whatever throws in a turn is a failure of its object. The object says so by its status
+ * Guarantee (tests/unit/objectWork.test.ts): whatever throws in a turn is a failure of its object. The object says so by its status
  * and an Event, the failure counts as `InternalError`, and the object is tried again after a backoff. No other object notices.
  */
 export class ObjectWork {

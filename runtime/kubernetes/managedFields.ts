@@ -12,7 +12,7 @@ import {
 // What `managedFields` says of an object: what a field manager applied, which of those values the object still has, and whether
 // another apply would change anything. Pure functions.
 //
-// Guarantees: tests/unit/ownedValues.test.ts, appliesNothing.test.ts.
+// Guarantees: tests/unit/managedFields.test.ts.
 // Caveat: none of them knows a schema. An entry names the fields of one version of the kind, and says nothing of the others.
 
 /**
@@ -213,7 +213,7 @@ type Keys = Readonly<Record<string, unknown>>;
 /**
  * The entries of one list, as `fieldsV1` names them: by their keys (`k:`), or by their values (`v:`).
  *
- * Guarantee (tests/unit/ownedValues.test.ts): to find an entry takes no look at all the others. The author of an object may cause
+ * Guarantee (tests/unit/managedFields.test.ts): to find an entry takes no look at all the others. The author of an object may cause
  * tens of thousands of entries in one of its children.
  */
 class ListEntries {

@@ -8,7 +8,7 @@ const DENIAL =
  *
  * Contract (tests/integration/sentences.test.ts): each is provoked on an API server of each release that CI runs.
  *
- * Guarantee (tests/unit/sentences.test.ts): each is looked for in no more time than a message is long. A message may quote 1 MiB.
+ * Guarantee (tests/unit/apiErrors.test.ts): each is looked for in no more time than a message is long. A message may quote 1 MiB.
  */
 export const SENTENCES = {
   /**

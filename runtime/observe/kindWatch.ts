@@ -53,7 +53,7 @@ export interface KindWatchOptions extends Omit<Selection, "namespace"> {
  * Guarantees:
  * - A namespace that is missing, or that we may not read, holds up no other (tests/unit/kindWatch.test.ts).
  * - In a resync, of a kind with more than {@link MANY_OBJECTS} objects only the metadata are listed, and that once an hour. After a
- *   change of its schema it is listed as a whole at once (tests/unit/relistsOfMany.test.ts).
+ *   change of its schema it is listed as a whole at once (tests/unit/kindWatch.test.ts).
  */
 export class KindWatch {
   private readonly scopes: readonly Scope[];
@@ -201,7 +201,7 @@ type FollowedSelection = Omit<KindWatchOptions, "client" | "resource" | "answers
  * One kind, watched wherever the cluster serves it. It is looked for in the background until it is found. If its CRD was created
  * again with another scope or plural, which no watch reports, it is found at the new path.
  *
- * Guarantees, each with a test in tests/unit/followedKind.test.ts, childWatches.test.ts or usedObjects.test.ts:
+ * Guarantees, each with a test in tests/unit/followedKind.test.ts or usedObjects.test.ts:
  * - A kind that is no longer served at its path is looked for until the cluster serves it, there or at another path.
  * - If several looks find the kind at another path, it is watched there once.
  * - An API server that is away, or busy for a moment, says nothing about the kind. A lasting failure for this kind alone is a

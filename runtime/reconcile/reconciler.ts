@@ -77,7 +77,7 @@ export class Reconciler {
     this.parts.standing?.forget(keyOf(name));
   }
 
-  /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. See tests/unit/objectFaults.test.ts. */
+  /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. See tests/unit/objectWork.test.ts. */
   async reconcile(name: ObjectName, attempt: number, context: ReconcileContext): Promise<Outcome> {
     const run = new Run(this.parts, name, attempt, context, this.masked);
     try {

@@ -140,7 +140,7 @@ const PATIENCE_MS = 10_000;
  * Limits how many keys are worked on at once by how much they have in memory: an object of megabytes takes ten times as much there,
  * and `concurrency` counts such an object like any other.
  *
- * Guarantees, each with a test in tests/unit/heapBudget.test.ts:
+ * Guarantees, each with a test in tests/unit/workers.test.ts:
  * - A small key is never refused.
  * - One key has room, however large it is.
  * - Keys that were refused get room in the order in which they came, the largest too.

@@ -12,6 +12,8 @@ import {
   retryAfterMs,
   settled,
 } from "../../runtime/kubernetes/errors";
+import { SENTENCES } from "../../runtime/kubernetes/sentences";
+import { withinCpuTime } from "../support/cpuTime";
 
 function refusal(code: number, status: ApiStatus = {}): ApiError {
   return new ApiError(code, status, "PATCH /api/v1");
@@ -187,4 +189,17 @@ describe("the error for a refusal", () => {
     assert.equal(settled(refusal("the policy forbids it"), 0).code, 403);
     assert.equal(settled(refusal(RESOURCE, 404), 0).code, 404);
   });
+});
+
+/** The API server quotes what the author of an object wrote, up to the length of an object. */
+const LENGTH = 500_000;
+
+describe("a sentence of the API server", () => {
+  for (const [name, sentence] of Object.entries(SENTENCES))
+    it(`is looked for in no more time than the message is long, whatever the author of an object wrote: ${name}`, () => {
+      const parts = sentence.source.match(/[A-Za-z :'"]{4,}/g) ?? [];
+      withinCpuTime(2_000, () => {
+        for (const text of parts) sentence.test(`"${text.repeat(Math.ceil(LENGTH / text.length))}"`);
+      });
+    });
 });

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import type { Resource } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { UnknownKindError } from "../../runtime/kubernetes/discovery";
+import { awaitKind, UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { ChildWatches } from "../../runtime/observe/childWatches";
 import { FollowedKind } from "../../runtime/observe/kindWatch";
 import { eventually } from "../support/eventually";
+import { operator, WIDGETS } from "./support/objects";
+import { json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
 
 const THING = { apiVersion: "example.com/v1", kind: "Thing" };
 const THINGS: Resource = { ...THING, plural: "things", namespaced: true };
@@ -141,5 +144,151 @@ describe("FollowedKind", () => {
     other.stopWatching();
     await assert.rejects(waiting);
     assert.deepEqual(found, []);
+  });
+});
+
+describe("awaitKind", () => {
+  let api: TestApiServer;
+  let client: KubernetesClient;
+  let stopping: AbortController;
+  let reasons: string[];
+  beforeEach(async () => {
+    api = await TestApiServer.start();
+    [client, stopping, reasons] = [api.client(), new AbortController(), []];
+  });
+  afterEach(async () => {
+    stopping.abort();
+    client.close();
+    await api.stop();
+  });
+
+  const widgets = { resources: [{ name: "widgets", kind: "Widget", namespaced: true }] };
+
+  function find() {
+    const onWait = ({ message }: Error) => void reasons.push(message);
+    return awaitKind(client, "shop.example.com/v1", "Widget", { signal: stopping.signal, onWait });
+  }
+
+  it("gives a kind that exists, and tells nothing", async () => {
+    api.answer = (_, response) => json(response, widgets);
+    assert.equal((await find()).plural, "widgets");
+    assert.deepEqual(reasons, []);
+  });
+
+  it("asks again until the kind has come, and tells each reason once", async () => {
+    api.answer = (_, response) => {
+      if (api.calls.length <= 2) return refuse(response, 404);
+      if (api.calls.length === 3) return refuse(response, 500, { message: "a bad moment" });
+      return json(response, widgets);
+    };
+    assert.equal((await find()).plural, "widgets");
+    assert.equal(api.calls.length, 4);
+    assert.equal(reasons.length, 2);
+    assert.match(reasons[0] ?? "", /no kind Widget in shop\.example\.com\/v1/);
+    assert.equal(reasons[1], "a bad moment");
+  }).timeout(15_000);
+
+  it("waits for an API server that is out of reach", async () => {
+    api.answer = (_, response) =>
+      api.calls.length === 1 ? void response.destroy() : json(response, widgets);
+    assert.equal((await find()).plural, "widgets");
+    assert.equal(reasons.length, 1);
+  });
+
+  it("ends on its signal", async () => {
+    api.answer = (_, response) => refuse(response, 404);
+    const found = find();
+    await eventually(() => assert.ok(reasons.length === 1, "asked"));
+    stopping.abort();
+    await assert.rejects(found, { name: "AbortError" });
+  });
+});
+
+const API_VERSION = "demo.example.com/v1";
+
+describe("ChildWatches", () => {
+  let api: TestApiServer;
+  let client: KubernetesClient;
+  let watches: ChildWatches;
+  /** The plurals of the kinds that the cluster serves. */
+  let plurals: Record<string, string>;
+  let isNamespaced: boolean;
+  /** Whether nothing is at the paths of the kinds. */
+  let isAway: boolean;
+
+  beforeEach(async () => {
+    plurals = { First: "firsts", Second: "seconds" };
+    [isNamespaced, isAway] = [true, false];
+    api = await TestApiServer.start((call, response) => {
+      if (call.path === `/apis/${API_VERSION}`) {
+        const kinds = Object.entries(plurals).map(([kind, name]) => ({
+          name,
+          kind,
+          namespaced: isNamespaced,
+        }));
+        return json(response, { resources: kinds });
+      }
+      if (isAway || isNamespaced !== call.path.includes("/namespaces/")) return refuse(response, 404);
+      const version = { metadata: { resourceVersion: "5" } };
+      if (call.query.has("watch")) sendEvent(response, "BOOKMARK", version);
+      else json(response, { ...version, items: [] });
+    });
+    client = api.client();
+    watches = new ChildWatches({
+      client,
+      operator: operator({
+        namespaces: ["shop", "office"],
+        children: Object.entries(plurals).map(([kind, plural]) => ({
+          apiVersion: API_VERSION,
+          kind,
+          plural,
+          update: "apply",
+        })),
+      }),
+      ownerKind: WIDGETS,
+      answersOthers: async () => true,
+      emit: () => {},
+      onInterruption: () => {},
+    });
+    await watches.startWatching();
+  });
+  afterEach(async () => {
+    await watches.stopWatching();
+    client.close();
+    await api.stop();
+  });
+
+  const known = () => watches.resources.map(({ plural }) => plural).sort();
+
+  it("follows a kind to another path once, even if two looks that were held up find it there together", async () => {
+    assert.deepEqual(known(), ["firsts", "seconds"]);
+    plurals["First"] = "others";
+    await Promise.all([watches.resync(), watches.resync()]);
+    assert.deepEqual(known(), ["others", "seconds"]);
+  });
+
+  it("follows a kind that is no longer in its namespaces, and later is again, before the next full list", async () => {
+    for (const now of [false, true]) {
+      isNamespaced = now;
+      api.cut();
+      await eventually(() => {
+        assert.deepEqual(
+          watches.resources.map(({ namespaced }) => namespaced),
+          [now, now],
+        );
+        assert.deepEqual(watches.notSynced(undefined), []);
+      });
+    }
+  });
+
+  it("follows a kind that was gone for a while before, and was at the same place then", async () => {
+    isAway = true;
+    api.cut();
+    await eventually(() => assert.equal(watches.notSynced(undefined).length, 4));
+    isAway = false;
+    await eventually(() => assert.deepEqual(watches.notSynced(undefined), []));
+    isNamespaced = false;
+    api.cut();
+    await eventually(() => assert.ok(watches.resources.every(({ namespaced }) => !namespaced)));
   });
 });

@@ -96,7 +96,7 @@ export function whyNotGiven(
  * If it is known that a kind or an object cannot be read, a request to finalize goes on without it: the object is null, and a
  * warning says so. A request to reconcile fails instead. If a single read fails, both requests are tried again.
  *
- * Guarantee (tests/unit/used.test.ts): if the objects are too large together to be given, reading stops as soon as that is known.
+ * Guarantee (tests/unit/usedObjects.test.ts): if the objects are too large together to be given, reading stops as soon as that is known.
  *
  * @throws ReconcileFailure `UsedNotReadable`, StillListingError, ApiError, ApiUnreachableError
  */

@@ -48,7 +48,7 @@ interface WatchedSelection {
  * The objects that the custom resources of an operator use, kept up to date by watches.
  *
  * Guarantees, each with a test in tests/integration/uses.test.ts, tests/integration/hostile/usesOfOthers.test.ts or
- * tests/unit/used.test.ts:
+ * tests/unit/usedObjects.test.ts:
  * - An object that changes wakes exactly the custom resources that use it, before and after the change.
  * - It is read once, however many use it.
  * - A kind that the cluster lacks, or that we may not read, holds up only the custom resources that use it. It is looked for until the
