@@ -48,13 +48,6 @@ describe("ChildWriter, when the API server refuses", () => {
       details?: object,
     ])[] = [
       [
-        "what it was",
-        422,
-        "spec.selector: field is immutable",
-        /^the API server refused ConfigMap shop\/set/,
-      ],
-      ["the remedy for an immutable field", 422, "spec.selector: field is immutable", mayChange],
-      [
         "one full stop, in a PriorityClass's words",
         422,
         "value: Forbidden: may not be changed in an update.",

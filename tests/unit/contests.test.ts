@@ -39,20 +39,6 @@ describe("Contests", () => {
     assert.deepEqual(fight(9), [0, 0, 0, 100, 200, 400, 800, 1_000, 1_000]);
   });
 
-  it("tells once that an object is contested, and how many are", () => {
-    const told = Array.from({ length: 10 }, () => {
-      contests.changed("a");
-      return contests.drifted("a");
-    });
-    assert.deepEqual(
-      told.map((isContested, round) => (isContested ? round : -1)).filter((round) => round >= 0),
-      [3],
-    );
-    assert.equal(contests.size, 1);
-    fight(4, "b");
-    assert.equal(contests.size, 2);
-  });
-
   it("tells it once also of an autoscaler, which looks every 15 s", () => {
     contests = new Contests(CHILDREN_CHANGED_BACK, () => now);
     const told: number[] = [];
@@ -69,13 +55,6 @@ describe("Contests", () => {
     contests.changed("a");
     for (let child = 0; child < 200; child++) assert.equal(contests.drifted("a"), false);
     assert.equal(contests.delayMs("a"), 0);
-  });
-
-  it("has no patience with one object at the cost of another", () => {
-    fight(9, "a");
-    contests.changed("b");
-    contests.drifted("b");
-    assert.equal(contests.delayMs("b"), 0);
   });
 
   it("is over when what we changed stays for a while: then it is mended at once again", () => {

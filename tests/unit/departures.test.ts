@@ -219,14 +219,6 @@ describe("objects that are no longer watched", () => {
       assert.equal(reports[2]?.uid, object?.metadata.uid ?? "widget-uid");
     });
 
-  it("blame no child for a moment in which a webhook cannot be asked that must allow its deletion", async () => {
-    child("near");
-    const message = 'Internal error occurred: failed calling webhook "a.example.com": connection refused';
-    const unasked = new ApiError(500, { kind: "Status", message }, "DELETE /near");
-    cluster.refusals.set("delete ConfigMap near", unasked);
-    assert.equal((await report()).skipped, "API server away");
-  });
-
   it("are reported by their uid if something of them was left, even if it cannot be deleted", async () => {
     child("near");
     cluster.refusals.set("delete ConfigMap near", new ApiError(403, { message: "forbidden" }, "DELETE"));

@@ -251,7 +251,6 @@ describe("Reconciler", () => {
     const answers: Readonly<Record<string, Record<string, unknown>>> = {
       "with an unknown key": { children: [configMap()], chidren: [] },
       "with a child of an undeclared kind": { children: [configMap(), { ...configMap(), kind: "Secret" }] },
-      "with one child twice": { children: [configMap(), configMap()] },
       "that names another owner": {
         children: [configMap({ ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "y" }] })],
       },
@@ -352,11 +351,6 @@ describe("Reconciler", () => {
   for (const [what, code, message] of [
     ["the API server refuses", 422, "status.phase: odd"],
     ["a webhook denies", 403, 'admission webhook "x" denied the request: odd'],
-    [
-      "a policy denies",
-      403,
-      "widgets \"widget\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: odd",
-    ],
   ] as const) {
     it(`remembers what was applied of an answer whose status ${what}`, async () => {
       world.given();

@@ -170,12 +170,6 @@ describe("Reconciler", () => {
   });
 
   describe("an object that is being deleted", () => {
-    it("is nothing to do for us without a finalizer of ours", async () => {
-      world.given({ deletionTimestamp: DELETED, finalizers: ["theirs.example.com/x"] });
-      assert.equal((await world.reconcile(finalizing)).report.skipped, "gone");
-      assert.deepEqual(world.cluster.steps, []);
-    });
-
     it("keeps its finalizer until the handler has finished, which is asked again", async () => {
       world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
       world.answer = { finalized: false, requeueAfterSeconds: 10, status: { left: 2 } };

@@ -195,12 +195,6 @@ const ROWS: readonly (readonly [what: string, error: unknown, result: string, ag
     "skipped API server away",
     "again after 9000",
   ],
-  [
-    "an API server without its etcd",
-    refused(500, { message: "etcdserver: leader changed" }),
-    "skipped API server away",
-    "again soon",
-  ],
   ["a load balancer without its API server", refused(503), "skipped API server away", "again soon"],
   [
     "an API server out of reach",

@@ -363,12 +363,6 @@ describe("StatusWriter", () => {
     assert.equal(status()["observedGeneration"], 3);
   });
 
-  it("writes a verdict of the generation that was handled, even if there is a newer one", async () => {
-    object = widget({ generation: 8 });
-    await write(verdict(READY, 5));
-    assert.equal(status()["observedGeneration"], 5);
-  });
-
   it("takes no number for observed that the object has not reached: it was restored with the status of a former life", async () => {
     object = widget({ generation: 3 }, { status: { observedGeneration: 57 } });
     await write(verdict(READY, 3));

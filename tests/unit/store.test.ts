@@ -238,14 +238,6 @@ describe("Store", () => {
     assert.equal(store.size, 0);
   });
 
-  it("forgets an object that is none of ours any more", () => {
-    const sink = list(5, [item("a", 1)]);
-    const theirs = item("a", 6);
-    sink.set({ ...theirs, metadata: { ...theirs.metadata, labels: { theirs: "1" } } }, false);
-    assert.equal(store.size, 0);
-    assert.equal(changes.at(-1)?.after, undefined);
-  });
-
   it("remembers which version a watch or a list told of, apart from our own writes", () => {
     const sink = list(5, [item("a", 1)]);
     store.set(CONFIG_MAPS, item("a", 7), "handled");

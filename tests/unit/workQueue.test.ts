@@ -33,14 +33,6 @@ describe("WorkQueue", () => {
     return nextInMs;
   }
 
-  it("gives what changed before children, and children before routine", () => {
-    const queue = make();
-    queue.add("routine", due("routine"));
-    queue.add("child", due("child", 0, false));
-    queue.add("change", due());
-    assert.deepEqual(drain(queue), ["change", "child", "routine"]);
-  });
-
   it("gives a key of more than one reason with the most urgent, once", () => {
     const queue = make();
     queue.add("a", due("child", 0, false));
