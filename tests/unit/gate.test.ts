@@ -87,10 +87,11 @@ describe("Gate", () => {
     assert.deepStrictEqual(await drain(), ["work", "read", "default", "later"]);
   });
 
-  it("lets a report leave while work goes on, when it has waited for five seconds, and holds up no read", async () => {
-    const clock = mock.timers;
-    clock.enable({ apis: ["setTimeout"] });
-    try {
+  describe("when time passes,", () => {
+    beforeEach(() => mock.timers.enable({ apis: ["setTimeout"] }));
+    afterEach(() => mock.timers.reset());
+
+    it("lets a report leave while work goes on, when it has waited for five seconds, and holds up no read", async () => {
       void request("work", { class: "work" });
       void request("later", { class: "later" });
       for (now = 500; now < 5_000; now += 500) {
@@ -103,28 +104,20 @@ describe("Gate", () => {
       await settled();
       assert.ok(!left.includes("later"));
       now = 5_000;
-      clock.tick(100);
+      mock.timers.tick(100);
       await settled();
       assert.deepStrictEqual(left.slice(-3), ["work", "read", "later"]);
-    } finally {
-      clock.reset();
-    }
-  });
+    });
 
-  it("lets no request give way to a write that takes longer than a second, as one for which a webhook hangs", async () => {
-    const clock = mock.timers;
-    clock.enable({ apis: ["setTimeout"] });
-    try {
+    it("lets no request give way to a write that takes longer than a second, as one for which a webhook hangs", async () => {
       for (const name of ["work", "later"] as const) void request(name, { class: name });
       await settled();
       assert.deepStrictEqual(left, ["work"]);
       now = 1_000;
-      clock.tick(1_000);
+      mock.timers.tick(1_000);
       await settled();
       assert.deepStrictEqual(left, ["work", "later"]);
-    } finally {
-      clock.reset();
-    }
+    });
   });
 
   it("leaves nine sixteenths of the places to what has waited while work goes on, and no more afterwards", async () => {

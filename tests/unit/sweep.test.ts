@@ -209,6 +209,10 @@ describe("Sweep", () => {
       return changes;
     };
 
+    /** Why some of its children may be left; empty if none may. */
+    const whyLeft = async (of: KubernetesObject = owner()) =>
+      (await sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []))?.message ?? "";
+
     it("deletes the children in other namespaces, also those that the store does not know, and of undeclared kinds", async () => {
       applied("near");
       applied("secret", { kind: "Secret", namespace: "elsewhere" });
@@ -267,9 +271,7 @@ describe("Sweep", () => {
       applied("far", { namespace: "elsewhere" });
       applied("secret", { kind: "Secret", namespace: "elsewhere" });
       cluster.readRefusals.set("list Secret", FORBIDDEN);
-      const of = owner("v1/Secret");
-      const left = await sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
-      assert.match(left?.message ?? "", /children of kind Secret.*retired: true/);
+      assert.match(await whyLeft(owner("v1/Secret")), /children of kind Secret.*retired: true/);
       assert.deepEqual(there(), []);
     });
 
@@ -278,8 +280,7 @@ describe("Sweep", () => {
       applied("farther", { namespace: "elsewhere" });
       cluster.refusals.set("delete ConfigMap far", DELETION_FORBIDDEN);
       cluster.put(namespace("elsewhere"));
-      const left = await sweep.deleteElsewhere(cluster.client(), owner(), memoryOf(owner()), []);
-      assert.match(left?.message ?? "", /children of kind ConfigMap \(v1\), which .* may not list or delete/);
+      assert.match(await whyLeft(), /children of kind ConfigMap \(v1\), which .* may not list or delete/);
       assert.deepEqual(there(), ["far"]);
     });
 
@@ -311,9 +312,6 @@ describe("Sweep", () => {
         sweep = sweepOf({ namespaces: ["shop", "elsewhere", "far-away"] });
         applied("farther", { namespace: "far-away" });
         namespaceOf({});
-        const of = owner();
-        const whyLeft = async () =>
-          (await sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []))?.message ?? "";
         assert.match(await whyLeft(), /may have children in namespace elsewhere,/);
         assert.deepEqual(there(), ["far"]);
         // It cannot be known whether that namespace is being deleted.
@@ -351,11 +349,7 @@ describe("Sweep", () => {
         assert.deepEqual(await run(), []);
         cluster.readRefusals.clear();
         namespaceOf({});
-        const left = await sweep.deleteElsewhere(cluster.client(), owner(), memoryOf(owner()), []);
-        assert.match(
-          left?.message ?? "",
-          /kind ConfigMap .* in namespace elsewhere, .*may not list or delete/,
-        );
+        assert.match(await whyLeft(), /kind ConfigMap .* in namespace elsewhere, .*may not list or delete/);
       });
 
       it("goes on if that is the object's own namespace: the object is being deleted with it", async () => {
@@ -370,14 +364,13 @@ describe("Sweep", () => {
           {},
           { status: { argosy: { uid: "widget-uid", kinds: [], namespaces: ["elsewhere", "shop"] } } },
         );
-        const whyLeft = () => sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
         namespaceOf({});
-        assert.match((await whyLeft())?.message ?? "", /had children in namespace elsewhere,/);
+        assert.match(await whyLeft(of), /had children in namespace elsewhere,/);
         cluster.readRefusals.set("get Namespace", FORBIDDEN);
-        assert.match((await whyLeft())?.message ?? "", /had children in namespace elsewhere,/);
+        assert.match(await whyLeft(of), /had children in namespace elsewhere,/);
         cluster.readRefusals.clear();
         namespaceOf({ deletionTimestamp: "2026-01-01T00:00:00Z" });
-        assert.equal(await whyLeft(), undefined);
+        assert.equal(await whyLeft(of), "");
       });
     });
 

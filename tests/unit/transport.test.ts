@@ -67,14 +67,6 @@ describe("HttpTransport", () => {
     assert.equal(api.calls[0]?.path, "/k8s/clusters/c-1/api/v1/pods");
   });
 
-  it("uses one connection again and again", async () => {
-    for (let turn = 0; turn < 5; turn++) await transport.send(PODS);
-    assert.deepStrictEqual(
-      api.calls.map(({ connection }) => connection),
-      [1, 1, 1, 1, 1],
-    );
-  });
-
   it("puts an answer together that is cut in the middle of a character", async () => {
     const body = Buffer.from(JSON.stringify({ name: "größe 🚢" }));
     api.answer = async (_, response) => {
@@ -265,21 +257,6 @@ describe("HttpTransport", () => {
     await Promise.all(writes);
   });
 
-  it("has no more than 16 requests of one flow on their way", async () => {
-    const held: ServerResponse[] = [];
-    api.answer = ({ path }, response) => {
-      if (path === "/other") json(response, {});
-      else held.push(response);
-    };
-    const writes = Array.from({ length: 50 }, () => transport.send({ ...PODS, class: "work", flow: "a" }));
-    await eventually(() => assert.ok(held.length === 16, "some are on their way"));
-    await transport.send({ ...PODS, path: "/other", flow: "b" });
-    assert.equal(held.length, 16);
-    api.answer = (_, response) => json(response, {});
-    for (const response of held) json(response, {});
-    await Promise.all(writes);
-  });
-
   it("refuses what waits when it is closed", async () => {
     api.answer = () => {};
     const ends = Array.from({ length: 100 }, () =>
@@ -332,19 +309,6 @@ describe("HttpTransport", () => {
   });
 
   describe("as a stream", () => {
-    it("gives what comes when it comes", async () => {
-      api.answer = (_, response) => void response.write("one\n");
-      const stream = await transport.open(PODS);
-      const [first] = await stream.take(1).toArray();
-      assert.equal(String(first), "one\n");
-    });
-
-    it("throws a typed error where the server refuses it", async () => {
-      api.answer = (_, response) => refuse(response, 410, { reason: "Expired" });
-      const error = await errorOf(ApiError, () => transport.open(PODS));
-      assert.deepStrictEqual([error.code, error.reason], [410, "Expired"]);
-    });
-
     it("ends one that is silent", async () => {
       api.answer = (_, response) => void response.write("one\n");
       await withShortTimeouts(async () => {
