@@ -403,10 +403,7 @@ describe("ChildWriter", () => {
     });
 
     it("is not created if it goes while its marks are put back", async () => {
-      bench.cluster.put({
-        ...foreign(),
-        metadata: { ...foreign().metadata, annotations: { "argosy.dev/adopt": "true" } },
-      });
+      bench.cluster.put(foreign({ annotations: { "argosy.dev/adopt": "true" } }));
       bench.store.becomeUnsure(CONFIG_MAPS, NAME);
       bench.cluster.beforeRequest = () => bench.cluster.remove("ConfigMap", NAME);
       assert.equal(await bench.apply(once(true)), undefined);

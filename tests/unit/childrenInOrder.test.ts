@@ -54,11 +54,10 @@ describe("children in order", () => {
     return [cluster.steps.filter((step) => !/^(status|ask |apply finalizers )/.test(step)), says];
   }
 
+  const find = (name: string) => cluster.find("Job", { namespace: "shop", name });
   /** What a Job's controller writes. */
   function complete(name: string, more: object = {}): void {
-    const there = cluster.find("Job", { namespace: "shop", name });
-    assert.ok(there);
-    cluster.put({ ...there, status: { ...COMPLETE, ...more } });
+    cluster.change(find(name), {}, { status: { ...COMPLETE, ...more } });
   }
 
   const goes = (name: string) => cluster.remove("Job", { namespace: "shop", name });
@@ -171,10 +170,8 @@ describe("children in order", () => {
   it("wait for a Job that has failed", async () => {
     answer = [following("Job/migrate"), job("migrate")];
     await run();
-    const there = cluster.find("Job", { namespace: "shop", name: "migrate" });
-    assert.ok(there);
     const conditions = [{ type: "Failed", status: "True", reason: "Backoff", message: "" }];
-    cluster.put({ ...there, status: { conditions } });
+    cluster.change(find("migrate"), {}, { status: { conditions } });
     assert.deepEqual(await run(), [[], "Job migrate has failed; ConfigMap app waits for Job migrate"]);
   });
 
@@ -304,9 +301,7 @@ describe("children in order", () => {
     });
 
     it("are created once the old one, which another controller's finalizer kept, is gone", async () => {
-      const there = cluster.find("Job", { namespace: "shop", name: "once" });
-      assert.ok(there);
-      cluster.put({ ...there, metadata: { ...there.metadata, finalizers: ["example.com/hold"] } });
+      cluster.change(find("once"), { finalizers: ["example.com/hold"] });
       refuseChange();
       const [steps, says] = await run();
       assert.ok(steps.includes("delete Job once"));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import type { Resource } from "../../runtime/base/resource";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Child } from "../../runtime/observe/childStore";
@@ -50,19 +50,13 @@ describe("children are deleted in the reverse order of after", () => {
 
   /** Something else than the API server keeps a child that is being deleted. */
   function hold(name: string, finalizers: string[] = HOLD): void {
-    const there = find(name);
-    assert.ok(there);
-    world.cluster.put({ ...there, metadata: { ...there.metadata, finalizers } });
+    world.cluster.change(find(name), { finalizers });
   }
 
   /** The object is being deleted. */
   function deleteObject(...others: string[]): void {
-    const { metadata } = world.object() as KubernetesObject;
-    const finalizers = [...(metadata.finalizers ?? []), ...others];
-    world.cluster.put({
-      ...(world.object() as KubernetesObject),
-      metadata: { ...metadata, finalizers, deletionTimestamp: DELETED },
-    });
+    const finalizers = [...(world.object()?.metadata.finalizers ?? []), ...others];
+    world.cluster.change(world.object(), { finalizers, deletionTimestamp: DELETED });
   }
 
   const CHAIN = [following("a"), following("b", "ConfigMap/a"), following("c", "ConfigMap/b")];
@@ -152,11 +146,8 @@ describe("children are deleted in the reverse order of after", () => {
     for (const [name, follows] of [
       ["b", "ConfigMap/shop/c"],
       ["c", "ConfigMap/shop/b"],
-    ] as const) {
-      const there = find(name) as KubernetesObject;
-      const annotations = { "argosy.dev/follows": follows };
-      world.cluster.put({ ...there, metadata: { ...there.metadata, annotations } });
-    }
+    ] as const)
+      world.cluster.change(find(name), { annotations: { "argosy.dev/follows": follows } });
     deleteObject();
     assert.deepEqual((await run())[0].sort(), [
       "delete ConfigMap b",

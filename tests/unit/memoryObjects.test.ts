@@ -107,10 +107,9 @@ describe("the memories of objects that are not ours", () => {
   for (const forged of [undefined, "", "x", "uid"])
     it(`get their range back at the object's next look, if a user made it ${JSON.stringify(forged)}`, async () => {
       await write({ memory: { kinds: ["v1/Pod"] } }, verdict(true));
-      const { metadata, ...memory } = kept();
-      const { [OWNER_RANGE_LABEL]: range, ...others } = metadata.labels ?? {};
+      const { [OWNER_RANGE_LABEL]: range, ...others } = kept().metadata.labels ?? {};
       const labels = forged === undefined ? others : { ...others, [OWNER_RANGE_LABEL]: forged };
-      memories.sink("argosy").set(cluster.put({ ...memory, metadata: { ...metadata, labels } }), false);
+      memories.sink("argosy").set(cluster.change(kept(), { labels }), false);
       await write(verdict(true));
       assert.equal(kept().metadata.labels?.[OWNER_RANGE_LABEL], range);
       assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
@@ -223,8 +222,7 @@ describe("the memories of objects that are not ours", () => {
 
   it("are written if only another part of them has changed since they were read", async () => {
     await write({ memory: { kinds: [] } });
-    const { metadata } = kept();
-    cluster.put({ ...kept(), metadata: { ...metadata, annotations: { touched: "1" } } });
+    cluster.change(kept(), { annotations: { touched: "1" } });
     await write({ memory: { kinds: ["v1/Pod"] } });
     assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
   });
@@ -251,7 +249,7 @@ describe("the memories of objects that are not ours", () => {
     const late = kept();
     await memories.forget(cluster.client(), OBJECT.uid);
     const sink = memories.sink("argosy");
-    sink.set(cluster.put({ ...late, metadata: { ...late.metadata, uid: "m2" } }), false);
+    sink.set(cluster.change(late, { uid: "m2" }), false);
     assert.deepEqual(changed, ["widget"]);
     // A change of it, and our own writes, are no news.
     sink.set(cluster.put({ ...kept(), memory: { kinds: ["v1/Pod"] } }), false);
@@ -326,8 +324,7 @@ describe("the memories of objects that are not ours", () => {
     await memories.forget(cluster.client(), OBJECT.uid);
     assert.deepEqual([kept(), memories.names().length], [undefined, 0]);
     await write({ memory: { kinds: [] } });
-    const { metadata } = kept();
-    cluster.put({ ...kept(), metadata: { ...metadata, uid: "another" } });
+    cluster.change(kept(), { uid: "another" });
     await memories.forget(cluster.client(), OBJECT.uid);
     assert.equal(kept().metadata.uid, "another");
   });

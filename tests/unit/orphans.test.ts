@@ -124,8 +124,7 @@ describe("Orphans", () => {
   });
 
   it("leaves what was deleted with its owner's marks taken away: it is meant to stay", async () => {
-    const { metadata, ...content } = child("kept");
-    cluster.put({ ...content, metadata: { ...metadata, ownerReferences: [], managedFields: [] } });
+    cluster.change(child("kept"), { ownerReferences: [], managedFields: [] });
     lead();
     reported();
     await clock.tick(10_000);
@@ -133,10 +132,10 @@ describe("Orphans", () => {
   });
 
   it("leaves a child that loses its owner's marks just before the deletion", async () => {
-    const { metadata, ...content } = child("kept");
+    const kept = child("kept");
     cluster.beforeRequest = () => {
       cluster.beforeRequest = () => {};
-      cluster.put({ ...content, metadata: { ...metadata, ownerReferences: [], managedFields: [] } });
+      cluster.change(kept, { ownerReferences: [], managedFields: [] });
     };
     lead();
     reported();
@@ -311,7 +310,7 @@ describe("Orphans", () => {
   ] as const) {
     it(`says nothing of a child elsewhere that ${what} when the watch still shows it as it was`, async () => {
       const object = child("far", widget(), "archive");
-      if (change) cluster.put({ ...object, metadata: { ...object.metadata, ...change } });
+      if (change) cluster.change(object, change);
       else cluster.remove("ConfigMap", object.metadata);
       lead();
       reported();

@@ -392,8 +392,7 @@ describe("Reconciler", () => {
     const parts = { children: [configMap(), configMap({ name: "bad" })] };
     assert.deepEqual(await remembers(parts, finalizing), ["failed", ["v1/ConfigMap"]]);
     assert.deepEqual(await remembers({ children: [] }, finalizing), ["succeeded", []]);
-    const going = { ...world.object()?.metadata, deletionTimestamp: DELETED } as KubernetesObject["metadata"];
-    world.cluster.put({ ...(world.object() as KubernetesObject), metadata: going });
+    world.cluster.change(world.object(), { deletionTimestamp: DELETED });
     const events = [{ type: "Normal", reason: "Saving", note: "to s3" }];
     assert.deepEqual(await remembers({ finalized: false, events }, finalizing), ["succeeded", []]);
   });

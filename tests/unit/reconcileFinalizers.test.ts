@@ -205,9 +205,7 @@ describe("Reconciler", () => {
       world.given();
       world.answer = { children: [configMap({ namespace: "elsewhere" }), configMap({ name: "near" })] };
       await world.reconcile();
-      const there = world.object();
-      assert.ok(there);
-      world.cluster.put({ ...there, metadata: { ...there.metadata, deletionTimestamp: DELETED } });
+      world.cluster.change(world.object(), { deletionTimestamp: DELETED });
       world.cluster.steps.length = 0;
       await world.reconcile();
       assert.deepEqual(world.cluster.steps, ["delete ConfigMap settings", `remove ${ELSEWHERE}`]);

@@ -249,8 +249,7 @@ describe("an object, whatever becomes of our writes", () => {
         const isWaiting = verdict?.kind === "progressing";
         if (!isWaiting) assert.equal(verdict?.kind, "ready");
         world.assertAsAnswered(isWaiting ? world.waitingForGone(verdict.message) : new Set());
-        const object = world.object() as KubernetesObject;
-        world.cluster.put({ ...object, metadata: { ...object.metadata, deletionTimestamp: DELETED } });
+        world.cluster.change(world.object(), { deletionTimestamp: DELETED });
         world.answer = { finalized: true };
         const isHeld = () => (world.object()?.metadata.finalizers ?? []).length > 0;
         await world.faults.during(last, () => world.reconciled());

@@ -72,9 +72,7 @@ describe("Reconciler", () => {
       world.answer = { children: [], events: [backedUp] };
       assert.deepEqual((await world.reconcile()).events, [backedUp]);
       assert.deepEqual((await world.reconcile()).events, []);
-      const there = world.object();
-      assert.ok(there);
-      world.cluster.put({ ...there, metadata: { ...there.metadata, generation: 4 } });
+      world.cluster.change(world.object(), { generation: 4 });
       assert.deepEqual((await world.reconcile()).events, [backedUp]);
     });
 

@@ -177,7 +177,7 @@ describe("the object of a run", () => {
     assert.equal(await watches.awaitNews(60_000, 0, AbortSignal.timeout(50)), true);
     assert.equal(await watches.awaitNews(60_000, undefined, AbortSignal.timeout(50)), false);
     const waiting = watches.awaitNews(60_000, undefined, undefined);
-    watches.objects.learn(cluster.put({ ...object, metadata: { ...object.metadata, generation: 4 } }));
+    watches.objects.learn(cluster.change(object, { generation: 4 }));
     assert.equal(await waiting, true);
     assert.ok(performance.now() - begin < 30_000);
   });

@@ -23,6 +23,8 @@ const GADGETS: Resource = {
   plural: "gadgets",
   namespaced: true,
 };
+/** Of an object that is being deleted and that another controller holds. */
+const HELD = { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/x"] };
 const FORBIDDEN = new ApiError(
   403,
   { message: 'secrets is forbidden: User "runner" cannot list resource "secrets"' },
@@ -96,9 +98,7 @@ describe("Sweep", () => {
     });
 
     it("forgets one that was still going as soon as it is gone: no watch shows that", async () => {
-      const { metadata, ...secret } = applied("going", { kind: "Secret" });
-      const deletionTimestamp = "2026-01-01T00:00:00Z";
-      cluster.put({ ...secret, metadata: { ...metadata, deletionTimestamp, finalizers: ["example.com/x"] } });
+      const { metadata } = cluster.change(applied("going", { kind: "Secret" }), HELD);
       const known = () => store.of(object.metadata.uid).map(({ name }) => name);
       assert.deepEqual([await run(), known()], [[], ["going"]]);
       cluster.remove("Secret", metadata);
@@ -121,12 +121,10 @@ describe("Sweep", () => {
     });
 
     it("stores no children of other objects, even if a user gave one of them the object's label", async () => {
-      const { metadata, ...secret } = applied("other's", {
-        kind: "Secret",
-        of: widget({ name: "other", uid: "other-uid" }),
+      const secret = applied("other's", { kind: "Secret", of: widget({ name: "other", uid: "other-uid" }) });
+      cluster.change(secret, {
+        labels: { ...secret.metadata.labels, [OWNER_UID_LABEL]: object.metadata.uid },
       });
-      const labels = { ...metadata.labels, [OWNER_UID_LABEL]: object.metadata.uid };
-      cluster.put({ ...secret, metadata: { ...metadata, labels } });
       await run();
       assert.deepEqual(
         [there("Secret"), store.of("other-uid"), store.of(object.metadata.uid)],
@@ -144,9 +142,7 @@ describe("Sweep", () => {
     });
 
     it("forgets them as soon as the API server serves the kind in no version", async () => {
-      const { metadata, ...gadget } = applied("going", { kind: "Gadget" });
-      const deletionTimestamp = "2026-01-01T00:00:00Z";
-      cluster.put({ ...gadget, metadata: { ...metadata, deletionTimestamp, finalizers: ["example.com/x"] } });
+      cluster.change(applied("going", { kind: "Gadget" }), HELD);
       const of = owner("example.com/v1beta1/Gadget");
       const known = () => store.of(of.metadata.uid).map(({ name }) => name);
       cluster.served.set("example.com/v1", [GADGETS]);
@@ -195,8 +191,7 @@ describe("Sweep", () => {
     });
 
     it("leaves a child alone that is being deleted already", async () => {
-      const { metadata, ...content } = applied("ours", { kind: "Secret" });
-      cluster.put({ ...content, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+      cluster.change(applied("ours", { kind: "Secret" }), { deletionTimestamp: "2026-01-01T00:00:00Z" });
       assert.deepEqual([await run(), cluster.steps], [[], []]);
     });
   });
@@ -237,8 +232,9 @@ describe("Sweep", () => {
     });
 
     it("leaves a child alone that is being deleted already", async () => {
-      const { metadata, ...content } = applied("far", { namespace: "elsewhere" });
-      cluster.put({ ...content, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+      cluster.change(applied("far", { namespace: "elsewhere" }), {
+        deletionTimestamp: "2026-01-01T00:00:00Z",
+      });
       assert.deepEqual([await run(), cluster.steps], [[], []]);
     });
 

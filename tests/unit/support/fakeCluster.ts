@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import {
   formatName,
@@ -60,6 +61,16 @@ export class FakeCluster {
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion } };
     this.objects.set(keyOf(object.kind, object.metadata), stored);
     return stored;
+  }
+
+  /** Changes what there is of an object, as another client would. It must be there. */
+  change(
+    object: KubernetesObject | undefined,
+    metadata: Partial<ObjectMeta>,
+    content: object = {},
+  ): KubernetesObject {
+    assert.ok(object, "there is nothing to change");
+    return this.put({ ...object, ...content, metadata: { ...object.metadata, ...metadata } });
   }
 
   find(kind: string, name: ObjectName): KubernetesObject | undefined {
@@ -174,7 +185,7 @@ class FakeClient extends KubernetesClient {
     this.request(`remove ${finalizers[index]}`);
     if (!there) throw new ApiError(404, {}, "PATCH");
     const left = finalizers.filter((_, at) => at !== index);
-    return this.cluster.put({ ...there, metadata: { ...there.metadata, finalizers: left } });
+    return this.cluster.change(there, { finalizers: left });
   }
 
   override async delete({ kind }: Resource, name: ObjectName, { uid }: { uid?: string } = {}) {
@@ -202,10 +213,7 @@ class FakeClient extends KubernetesClient {
     this.check(kind, there, conditions);
     this.cluster.onOverwrite(step, there);
     if (there.metadata.finalizers?.length)
-      this.cluster.put({
-        ...there,
-        metadata: { ...there.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
-      });
+      this.cluster.change(there, { deletionTimestamp: "2026-01-01T00:00:00Z" });
     else this.cluster.remove(kind, name);
     return this.answer(step, "deleted" as const);
   }

@@ -21,6 +21,7 @@ export const MEDDLING: Record<string, (spec: LeaseSpec) => LeaseSpec> = {
   "takes the time of the last renewal out": ({ renewTime: _, ...spec }) => spec,
   "takes the time of the take-over out": ({ acquireTime: _, ...spec }) => spec,
   "takes the lease's time out": ({ leaseDurationSeconds: _, ...spec }) => spec,
+  "shortens it to nothing": (spec) => ({ ...spec, leaseDurationSeconds: 0 }),
   "lets it hold for 68 years": (spec) => ({ ...spec, leaseDurationSeconds: 2 ** 31 - 1 }),
   "has counted its leaders up to the last number": (spec) => ({ ...spec, leaseTransitions: 2 ** 31 - 1 }),
   "renews it in the far future": (spec) => ({ ...spec, renewTime: "9999-12-31T23:59:59.000000Z" }),

@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import { ObjectGoneError } from "../../../runtime/base/failure";
 import { fieldManagerOf, identityOf } from "../../../runtime/base/names";
 import type { KubernetesObject, ManagedFieldsEntry } from "../../../runtime/base/objects";
@@ -93,9 +92,7 @@ export class WriterBench {
 
   /** Changes the child in the cluster, as another client would. */
   change(metadata: object, content: object = {}): void {
-    const object = this.there();
-    assert.ok(object);
-    this.cluster.put({ ...object, ...content, metadata: { ...object.metadata, ...metadata } });
+    this.cluster.change(this.there(), metadata, content);
   }
 
   /** Lets another client touch the child before this many of our requests. */
