@@ -14,8 +14,8 @@ import { clearingUp } from "./support/clearingUp";
 import { childrenIn } from "./support/fakeChildren";
 import type { FakeCluster } from "./support/fakeCluster";
 import {
+  applied,
   CONFIG_MAPS,
-  entryOf,
   IDENTITY,
   MANAGER,
   namespace,
@@ -100,11 +100,7 @@ describe("objects that are no longer watched", () => {
       identityOf(IDENTITY),
       false,
     );
-    const managedFields = [entryOf(manifest, manager)];
-    cluster.put({
-      ...manifest,
-      metadata: { ...manifest.metadata, uid: `${name}-uid`, resourceVersion: "1", managedFields },
-    });
+    cluster.put(applied(manifest, manager, { uid: `${name}-uid` }));
   }
 
   const left = () => cluster.ofKind("ConfigMap").map(({ metadata }) => metadata.name);

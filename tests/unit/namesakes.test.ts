@@ -4,7 +4,6 @@ import { identityOf, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/bas
 import type { KubernetesObject } from "../../runtime/base/objects";
 import type { Resource } from "../../runtime/base/resource";
 import { Orphans } from "../../runtime/engine/orphans";
-import type { ChildStore } from "../../runtime/observe/childStore";
 import { ownedManifest } from "../../runtime/observe/marks";
 import { conflictWith, isStrippedChildOf, provenOwner } from "../../runtime/observe/ownership";
 import { ReadMemories } from "../../runtime/programs/run/readMemories";
@@ -62,15 +61,10 @@ for (const former of FORMER_KINDS) {
         identityOf(IDENTITY),
         isController,
       );
-      const { metadata, ...content } = applied(manifest, MANAGER);
-      return { ...content, metadata: { ...metadata, uid: `${name}-uid` } };
+      return applied(manifest, MANAGER, { uid: `${name}-uid` });
     }
 
-    function world(): {
-      cluster: FakeCluster;
-      store: ChildStore;
-      writer: ReturnType<typeof childrenIn>["writer"];
-    } {
+    function world() {
       const cluster = new FakeCluster();
       const { store, writer } = childrenIn(cluster);
       for (const each of [owner, ...children]) cluster.put(each);

@@ -10,7 +10,7 @@ import type { ChildWriter } from "../../runtime/write/childWriter";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeClock } from "./support/fakeClock";
 import { FakeCluster } from "./support/fakeCluster";
-import { CONFIG_MAPS, configMap, entryOf, IDENTITY, MANAGER, widget } from "./support/objects";
+import { applied, CONFIG_MAPS, configMap, IDENTITY, MANAGER, widget } from "./support/objects";
 
 const UID = "widget-uid";
 /** How the API server answers a list of a kind that it does not serve. */
@@ -71,11 +71,8 @@ describe("Orphans", () => {
     createdMs = 0,
   ): KubernetesObject {
     const manifest = ownedManifest(configMap({ name, namespace }), of, CONFIG_MAPS, identityOf(IDENTITY));
-    const managedFields = [entryOf(manifest, MANAGER)];
     const creationTimestamp = timeOf(new Date(cluster.time + createdMs));
-    const marks = { uid: `${name}-uid`, resourceVersion: "1", creationTimestamp, managedFields };
-    const metadata = { ...manifest.metadata, ...marks };
-    const object = cluster.put({ ...manifest, metadata });
+    const object = cluster.put(applied(manifest, MANAGER, { uid: `${name}-uid`, creationTimestamp }));
     store.learn(CONFIG_MAPS, [object]);
     return object;
   }
@@ -100,6 +97,11 @@ describe("Orphans", () => {
   }
 
   const left = () => cluster.ofKind("ConfigMap").map(({ metadata }) => metadata.name);
+  /** Those that are left when this time has passed. */
+  const leftAfter = async (ms: number) => {
+    await clock.tick(ms);
+    return left();
+  };
   const lead = () => orphans.open(cluster.client());
 
   it("leaves the children of a deleted object to the garbage collector for five seconds, and then deletes them", async () => {
@@ -107,10 +109,8 @@ describe("Orphans", () => {
     child("other's", there(widget({ name: "other", uid: "other-uid" })));
     lead();
     reported();
-    await clock.tick(4_999);
-    assert.deepEqual(left(), ["left", "other's"]);
-    await clock.tick(1);
-    assert.deepEqual(left(), ["other's"]);
+    assert.deepEqual(await leftAfter(4_999), ["left", "other's"]);
+    assert.deepEqual(await leftAfter(1), ["other's"]);
     assert.equal(clock.pending, 0);
   });
 
@@ -119,16 +119,14 @@ describe("Orphans", () => {
     const client = cluster.client();
     orphans.open(Object.assign(client, { list: async () => "" }));
     reported();
-    await clock.tick(10_000);
-    assert.deepEqual(left(), ["left"]);
+    assert.deepEqual(await leftAfter(10_000), ["left"]);
   });
 
   it("leaves what was deleted with its owner's marks taken away: it is meant to stay", async () => {
     cluster.change(child("kept"), { ownerReferences: [], managedFields: [] });
     lead();
     reported();
-    await clock.tick(10_000);
-    assert.deepEqual(left(), ["kept"]);
+    assert.deepEqual(await leftAfter(10_000), ["kept"]);
   });
 
   it("leaves a child that loses its owner's marks just before the deletion", async () => {
@@ -167,11 +165,9 @@ describe("Orphans", () => {
     await clock.tick(3_600_000);
     cluster.readRefusals.clear();
     cluster.refusals.set("delete ConfigMap left", away);
-    await clock.tick(600_000);
-    assert.deepEqual(left(), ["left"]);
+    assert.deepEqual(await leftAfter(600_000), ["left"]);
     cluster.refusals.clear();
-    await clock.tick(600_000);
-    assert.deepEqual(left(), []);
+    assert.deepEqual(await leftAfter(600_000), []);
     assert.equal(clock.pending, 0);
   });
 
@@ -209,8 +205,7 @@ describe("Orphans", () => {
     lead();
     reported(other);
     reported();
-    await clock.tick(5_000);
-    assert.deepEqual(left(), ["stuck"]);
+    assert.deepEqual(await leftAfter(5_000), ["stuck"]);
   });
 
   for (const isReported of [true, false]) {
@@ -223,8 +218,7 @@ describe("Orphans", () => {
         goes();
         orphans.look();
       }
-      await clock.tick(5_000);
-      assert.deepEqual(left(), ["far"]);
+      assert.deepEqual(await leftAfter(5_000), ["far"]);
       assert.deepEqual(notices, [
         "Widget shop/widget is gone, and children that no owner reference covers are left: 1. Its finalizer was removed before they were deleted, as with argosy.dev/skip-finalize, or a former leader created them too late. If they may not stay, delete them by hand: they have the label argosy.dev/owner-uid=widget-uid.",
       ]);
@@ -233,8 +227,7 @@ describe("Orphans", () => {
       orphans.discard();
       lead();
       await orphans.end();
-      await clock.tick(600_000);
-      assert.deepEqual([left(), notices.length, clock.pending], [["far"], 1, 0]);
+      assert.deepEqual([await leftAfter(600_000), notices.length, clock.pending], [["far"], 1, 0]);
     });
   }
 
@@ -272,8 +265,7 @@ describe("Orphans", () => {
     reported();
     child("far", widget(), "archive", -6_000);
     orphans.look();
-    await clock.tick(5_000);
-    assert.deepEqual([left(), notices.length], [["far"], 1]);
+    assert.deepEqual([await leftAfter(5_000), notices.length], [["far"], 1]);
   });
 
   it("deletes a child that no owner reference covers if all others of its owner were deleted before, even if it was known when the owner went", async () => {
@@ -281,8 +273,7 @@ describe("Orphans", () => {
     child("late", widget(), "archive");
     lead();
     reported();
-    await clock.tick(5_000);
-    assert.deepEqual([left(), notices], [[], []]);
+    assert.deepEqual([await leftAfter(5_000), notices], [[], []]);
   });
 
   it("leaves a child that no owner reference covers if it was known before its owner went, although another API server's clock says that it was created afterwards", async () => {
@@ -290,8 +281,7 @@ describe("Orphans", () => {
     reported();
     lead();
     orphans.look();
-    await clock.tick(5_000);
-    assert.deepEqual([left(), notices.length], [["far"], 1]);
+    assert.deepEqual([await leftAfter(5_000), notices.length], [["far"], 1]);
   });
 
   it("leaves a child that no owner reference covers, whenever it was created, if no watch has shown that its owner went", async () => {
@@ -299,8 +289,7 @@ describe("Orphans", () => {
     lead();
     goes();
     orphans.look();
-    await clock.tick(5_000);
-    assert.deepEqual([left(), notices.length], [["far"], 1]);
+    assert.deepEqual([await leftAfter(5_000), notices.length], [["far"], 1]);
   });
 
   for (const [what, change] of [
@@ -327,8 +316,7 @@ describe("Orphans", () => {
     cluster.refusals.set("delete ConfigMap stuck", new ApiError(403, {}, "DELETE"));
     lead();
     reported();
-    await clock.tick(5_000);
-    assert.deepEqual(left(), ["stuck"]);
+    assert.deepEqual(await leftAfter(5_000), ["stuck"]);
   });
 
   it("does not try for ever to delete a child that went unseen with its namespace", async () => {
@@ -343,8 +331,7 @@ describe("Orphans", () => {
     lost = [];
     cluster.readRefusals.clear();
     orphans.look();
-    await clock.tick(5_000);
-    assert.deepEqual(left(), []);
+    assert.deepEqual(await leftAfter(5_000), []);
   });
 
   it("does nothing on a standby, and nothing after the term has ended", async () => {
@@ -358,8 +345,7 @@ describe("Orphans", () => {
     orphans.discard();
     await clock.tick(10_000);
     lead();
-    await clock.tick(10_000);
-    assert.deepEqual(left(), ["left"]);
+    assert.deepEqual(await leftAfter(10_000), ["left"]);
   });
 
   it("ends only after the children of every deleted object", async () => {
@@ -378,8 +364,7 @@ describe("Orphans", () => {
       child("new", there(widget({ uid: "second-uid" })));
       lead();
       orphans.look();
-      await clock.tick(5_000);
-      assert.deepEqual(left(), ["new"]);
+      assert.deepEqual(await leftAfter(5_000), ["new"]);
     });
 
     it("ask for no owner that a watch shows", async () => {
@@ -388,8 +373,7 @@ describe("Orphans", () => {
       lead();
       orphans.look();
       assert.equal(clock.pending, 0);
-      await clock.tick(10_000);
-      assert.deepEqual(left(), ["alive"]);
+      assert.deepEqual(await leftAfter(10_000), ["alive"]);
     });
 
     const existing: readonly (readonly [why: string, metadata: Parameters<typeof widget>[0]])[] = [
@@ -404,8 +388,7 @@ describe("Orphans", () => {
         child("left", there(widget(metadata), false));
         lead();
         orphans.look();
-        await clock.tick(10_000);
-        assert.deepEqual([left(), clock.pending], [["left"], 0]);
+        assert.deepEqual([await leftAfter(10_000), clock.pending], [["left"], 0]);
       });
 
     it("leave them as long as the owners were not listed", async () => {
@@ -417,8 +400,7 @@ describe("Orphans", () => {
       assert.deepEqual(left(), ["unknown"]);
       wouldShow = true;
       orphans.look();
-      await clock.tick(5_000);
-      assert.deepEqual(left(), []);
+      assert.deepEqual(await leftAfter(5_000), []);
     });
 
     for (const [what, code] of [
@@ -433,14 +415,12 @@ describe("Orphans", () => {
         );
         lead();
         orphans.look();
-        await clock.tick(600_000);
-        assert.deepEqual(left(), ["unknown"]);
+        assert.deepEqual(await leftAfter(600_000), ["unknown"]);
         assert.deepEqual(notices, []);
         wouldShow = false;
         removed.set(UID, cluster.time);
         orphans.look();
-        await clock.tick(5_000);
-        assert.deepEqual(left(), []);
+        assert.deepEqual(await leftAfter(5_000), []);
       });
     }
 
@@ -449,8 +429,7 @@ describe("Orphans", () => {
       lead();
       reported();
       there(widget(), false);
-      await clock.tick(10_000);
-      assert.deepEqual(left(), ["restored"]);
+      assert.deepEqual(await leftAfter(10_000), ["restored"]);
     });
   });
 

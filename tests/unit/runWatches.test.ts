@@ -24,8 +24,7 @@ const BROKEN = new ApiError(500, { kind: "Status", message: "conversion webhook 
 function childOf(resource: Resource, uid: string): KubernetesObject {
   const { apiVersion, kind } = resource;
   const owned = ownedManifest({ ...configMap(), apiVersion, kind }, widget(), resource, MANAGER);
-  const child = applied(owned, MANAGER);
-  return { ...child, metadata: { ...child.metadata, uid } };
+  return applied(owned, MANAGER, { uid });
 }
 
 function watching(client: KubernetesClient, childResources: readonly Resource[], definition = operator()) {

@@ -14,7 +14,16 @@ import { Sweep } from "../../runtime/write/sweep";
 import { failureOf } from "./support/failures";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
-import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, namespace, operator, widget } from "./support/objects";
+import {
+  applied as appliedBy,
+  CONFIG_MAPS,
+  entryOf,
+  IDENTITY,
+  MANAGER,
+  namespace,
+  operator,
+  widget,
+} from "./support/objects";
 
 const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
 const GADGETS: Resource = {
@@ -64,9 +73,7 @@ describe("Sweep", () => {
     const resource = [SECRETS, GADGETS].find((each) => each.kind === kind) ?? CONFIG_MAPS;
     const child = { apiVersion: resource.apiVersion, kind, metadata: { name, namespace } };
     const manifest = ownedManifest(child, of, resource, identityOf(IDENTITY));
-    const managedFields = [entryOf(manifest, manager)];
-    const metadata = { ...manifest.metadata, uid: `${name}-uid`, resourceVersion: "1", managedFields };
-    return cluster.put({ ...manifest, metadata });
+    return cluster.put(appliedBy(manifest, manager, { uid: `${name}-uid` }));
   }
 
   const there = (kind = "ConfigMap") => cluster.ofKind(kind).map(({ metadata }) => metadata.name);

@@ -120,8 +120,12 @@ function fieldsOf(value: object): JsonObject {
   );
 }
 
-/** What the API server makes of a manifest that `manager` applies. */
-export function applied(manifest: Manifest, manager: string): KubernetesObject {
+/** What the API server makes of a manifest that `manager` applies. @param metadata more of it */
+export function applied(
+  manifest: Manifest,
+  manager: string,
+  metadata: Partial<ObjectMeta> = {},
+): KubernetesObject {
   return {
     ...manifest,
     metadata: {
@@ -129,6 +133,7 @@ export function applied(manifest: Manifest, manager: string): KubernetesObject {
       uid: "child-uid",
       resourceVersion: "1",
       managedFields: [entryOf(manifest, manager)],
+      ...metadata,
     },
   };
 }
