@@ -7,7 +7,6 @@ import {
   denialIn,
   isBusy,
   isNamespaceMissing,
-  isNamespaceTerminating,
   isUndecided,
   retryAfterMs,
   settled,
@@ -144,16 +143,6 @@ describe("an API server", () => {
       );
       assert.ok(new Set(waits).size > 1);
     }
-  });
-
-  it("refuses to create in a namespace that ends", () => {
-    const terminating = refusal(403, { details: { causes: [{ reason: "NamespaceTerminating" }] } });
-    const missing = refusal(404, { reason: "NotFound", details: { kind: "namespaces", name: "shop" } });
-    assert.deepStrictEqual([terminating, missing, refusal(403)].map(isNamespaceTerminating), [
-      true,
-      false,
-      false,
-    ]);
   });
 
   it("finds nothing in a namespace that does not exist, and names it", () => {

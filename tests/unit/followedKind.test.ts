@@ -158,7 +158,6 @@ describe("awaitKind", () => {
   });
   afterEach(async () => {
     stopping.abort();
-    client.close();
     await api.stop();
   });
 
@@ -254,7 +253,6 @@ describe("ChildWatches", () => {
   });
   afterEach(async () => {
     await watches.stopWatching();
-    client.close();
     await api.stop();
   });
 

@@ -149,28 +149,6 @@ describe("Gate", () => {
     }
   });
 
-  it("leaves places to work and to reads, whatever requests that can wait have come and hang", async () => {
-    const step = fc.record({
-      flow: fc.constantFrom("reports", "a", "b", "c"),
-      count: fc.integer({ min: 1, max: 40 }),
-      sleep: fc.constantFrom(0, 500, 2_000, 10_000),
-    });
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
-        open({ inFlight: 16 });
-        for (const { flow, count, sleep } of steps) {
-          for (let at = 0; at < count; at++) void request("waits", { class: "later", flow });
-          await settled();
-          now += sleep;
-        }
-        for (const name of ["work", "read"] as const) void request(name, { class: name });
-        await settled();
-        assert.deepStrictEqual(left.slice(-2), ["work", "read"]);
-        gate.close(new Error("over"));
-      }),
-    );
-  });
-
   it("leaves places to all others if every list and every report hangs, and to work if all but work hangs", async () => {
     for (const [name, kind] of [
       ["lists", "read"],

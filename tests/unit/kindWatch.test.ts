@@ -44,7 +44,6 @@ describe("KindWatch", () => {
   afterEach(async () => {
     for (const answer of held.values()) answer();
     await watch.stopWatching();
-    client.close();
     await api.stop();
   });
 
@@ -287,7 +286,6 @@ describe("a kind in a resync", function () {
   });
   afterEach(async () => {
     await watch.stopWatching();
-    client.close();
     await api.stop();
   });
 

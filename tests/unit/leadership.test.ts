@@ -388,7 +388,6 @@ describe("Leadership, when the connection breaks on which it takes the lease", (
       assert.deepEqual(leaders, [], "it waits for no leader");
     } finally {
       await leadership.stop();
-      client.close();
       await api.stop();
     }
   }).timeout(40_000);

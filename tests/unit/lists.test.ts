@@ -46,10 +46,7 @@ describe("an answer with success that is no list", () => {
     client = api.client();
   });
   beforeEach(() => api.calls.splice(0));
-  after(async () => {
-    client.close();
-    await api.stop();
-  });
+  after(() => api.stop());
 
   const isSecondPage = ({ query }: ApiCall) => query.has("continue");
   const firstPage = { metadata: { ...metadata, continue: "next" }, items: [configMap({ name: "a" })] };

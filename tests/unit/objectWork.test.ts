@@ -123,7 +123,6 @@ describe("ObjectWork", () => {
       term.end();
       await done;
     } finally {
-      client.close();
       await api.stop();
     }
   });

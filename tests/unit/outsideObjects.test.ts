@@ -42,7 +42,6 @@ describe("OutsideObjects", () => {
   });
   afterEach(async () => {
     await outside.stopWatching();
-    client.close();
     await api.stop();
   });
 

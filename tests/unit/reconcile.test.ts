@@ -139,24 +139,6 @@ describe("Reconciler", () => {
     assert.equal(world.questions.at(-1)?.trace, `00-${ids.traceId}-${ids.handlerId}-00`);
   });
 
-  it("notes which child could not be written, and why", async () => {
-    world.given();
-    world.answer = { children: [configMap({ name: "a" }), configMap({ name: "b" })] };
-    world.cluster.refusals.set("apply ConfigMap b", new ApiError(403, { message: "not you" }, "PATCH"));
-    const { report } = await world.reconcile();
-    assert.equal(report.result, "failed");
-    const children = report.timing?.steps.filter(({ name }) => name === "child");
-    assert.deepEqual(
-      children
-        ?.map(({ verb, child, error }) => [child?.name, verb, error?.includes("not you") ?? false])
-        .sort(),
-      [
-        ["a", "created", false],
-        ["b", undefined, true],
-      ],
-    );
-  });
-
   it("says that the handler has answered before it writes, but of a large answer nothing", async () => {
     world.given();
     world.tellsAnswer = true;
@@ -269,7 +251,7 @@ describe("Reconciler", () => {
     }
   });
 
-  it("remembers what was applied of an answer whose other part the API server refuses, and reports it", async () => {
+  it("remembers what was applied of an answer whose other part the API server refuses, reports it, and notes which child that was", async () => {
     world.given();
     world.answer = { children: [configMap({ name: "good" }), configMap({ name: "bad" })] };
     world.cluster.refusals.set("apply ConfigMap bad", new ApiError(422, { message: "data is bad" }, "PATCH"));
@@ -281,6 +263,16 @@ describe("Reconciler", () => {
     );
     assert.deepEqual(world.status()["argosy"], { kinds: ["v1/ConfigMap"], uid: "widget-uid" });
     assert.equal(world.cluster.steps.at(-1), "status");
+    const children = report.timing?.steps.filter(({ name }) => name === "child") ?? [];
+    assert.deepEqual(
+      children
+        .map(({ verb, child, error }) => [child?.name, verb, error?.includes("data is bad") ?? false])
+        .sort(),
+      [
+        ["bad", undefined, true],
+        ["good", "created", false],
+      ],
+    );
   });
 
   it("remembers what was applied if the children cannot be judged afterwards", async () => {

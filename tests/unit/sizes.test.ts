@@ -149,7 +149,6 @@ describe("the cost of size", function () {
       });
       sink.listed("9");
     } finally {
-      client.close();
       await api.stop();
     }
     assert.deepEqual(bench.told, []);

@@ -155,23 +155,6 @@ describe("Teller", () => {
       assert.equal(await tell(untold.left, by), undefined);
       assert.deepEqual(written, ["Warning HandlerError -", "Warning StatusRefused -", "status -"]);
     });
-
-  it("writes no status for an object that is gone or has been replaced", async () => {
-    object = undefined;
-    await tell(message());
-    object = widget({ uid: "another" });
-    await tell(message());
-    assert.deepEqual(written, []);
-  });
-
-  it("leaves everything if the API server is away", async () => {
-    const away = () => Promise.reject(UNREACHABLE);
-    const unread = teller({ memories: { write: away }, events: { write: away } });
-    assert.deepEqual(await tell(message({ events: [WARNING] }), unread), {
-      left: message({ events: [WARNING] }),
-      error: UNREACHABLE,
-    });
-  });
 });
 
 describe("the Event of a failure", () => {

@@ -17,6 +17,13 @@ const GADGET = { apiVersion: "gadgets.example.com/v1", kind: "Gadget", plural: "
 const NAME = { namespace: "shop", name: "g" };
 const OPERATOR = operator({ uses: { gadget: { ...GADGET, name: "spec.gadget" } } });
 
+/** Does something as if eleven seconds had passed. */
+async function elevenSecondsLater(work: () => Promise<void>): Promise<void> {
+  const now = performance.now.bind(performance);
+  Object.defineProperty(performance, "now", { configurable: true, value: () => now() + 11_000 });
+  await work().finally(() => Reflect.deleteProperty(performance, "now"));
+}
+
 describe("UsedObjects", () => {
   let api: TestApiServer;
   let client: KubernetesClient;
@@ -82,7 +89,6 @@ describe("UsedObjects", () => {
   });
   afterEach(async () => {
     await used.stopWatching();
-    client.close();
     await api.stop();
   });
 
@@ -209,9 +215,7 @@ describe("UsedObjects", () => {
       await eventually(() => assert.ok(interruptions.length > 0));
       // The API server may just be starting.
       await assert.rejects(gather("finalize"), /is being listed/);
-      const now = performance.now.bind(performance);
-      Object.defineProperty(performance, "now", { configurable: true, value: () => now() + 11_000 });
-      try {
+      await elevenSecondsLater(async () => {
         const finalized = await eventually(() => gather("finalize"));
         assert.deepEqual(
           [finalized.used, finalized.warnings[0]?.reason],
@@ -221,9 +225,7 @@ describe("UsedObjects", () => {
         assert.equal(reason, "UsedNotReadable");
         assert.match(message, /^uses\.gadget: Gadget cannot be listed: .* Repair what serves this kind/);
         assert.match(message, said);
-      } finally {
-        Reflect.deleteProperty(performance, "now");
-      }
+      });
       failing = undefined;
       await eventually(async () => assert.ok((await gather("reconcile")).used["gadget"]));
       assert.ok(changes.some(({ users }) => users.includes("shop/user")));
@@ -366,16 +368,12 @@ describe("gatherUsed", () => {
     const direct = new DirectUse(operator, { read } as unknown as KubernetesClient);
     const object = widget({}, { spec: { pod: "web" } });
     await assert.rejects(gatherUsed(operator, object, "finalize", direct), /service unavailable/);
-    const now = performance.now.bind(performance);
-    Object.defineProperty(performance, "now", { configurable: true, value: () => now() + 11_000 });
-    try {
+    await elevenSecondsLater(async () => {
       const { reason, message } = await failureOf(() => gatherUsed(operator, object, "reconcile", direct));
       assert.equal(reason, "UsedNotReadable");
       assert.match(message, /^uses\.metrics: PodMetrics cannot be listed: .*service unavailable/);
       const { used, warnings } = await gatherUsed(operator, object, "finalize", direct);
       assert.deepEqual([used, warnings], [{ metrics: null }, [{ reason: "UsedNotReadable", note: message }]]);
-    } finally {
-      Reflect.deleteProperty(performance, "now");
-    }
+    });
   });
 });

@@ -128,18 +128,6 @@ describe("Workers", () => {
     assert.deepEqual([...workers.keys], ["c", "d"]);
   });
 
-  it("works on a key of before a pause only when that work has ended, even if everything was forgotten", async () => {
-    workers.start();
-    add("a");
-    workers.pause();
-    queue.clear();
-    workers.start();
-    add("a");
-    assert.deepEqual(begun, ["a 1"]);
-    await end("a");
-    assert.deepEqual(begun, ["a 1", "a 1"]);
-  });
-
   it("takes what throws for a failure of its key, says where without the message, and goes on", async () => {
     workers.start();
     add("throws");

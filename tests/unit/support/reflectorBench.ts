@@ -102,7 +102,6 @@ export class ReflectorBench {
 
   async end(): Promise<void> {
     await this.reflector?.stopWatching();
-    this.client.close();
     await this.api.stop();
   }
 }

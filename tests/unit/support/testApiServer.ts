@@ -29,6 +29,7 @@ export class TestApiServer {
   readonly calls: ApiCall[] = [];
   answer: Answer = (_, response) => json(response, {});
   private readonly sockets = new Map<Socket, number>();
+  private readonly clients: KubernetesClient[] = [];
   private accepted = 0;
 
   private constructor(
@@ -78,9 +79,11 @@ export class TestApiServer {
     });
   }
 
-  /** A client of it. */
+  /** A client of it, which {@link stop} closes. */
   client(): KubernetesClient {
-    return new KubernetesClient(this.connection());
+    const client = new KubernetesClient(this.connection());
+    this.clients.push(client);
+    return client;
   }
 
   /** Connections that are open now. */
@@ -93,8 +96,9 @@ export class TestApiServer {
     for (const socket of this.sockets.keys()) socket.destroy();
   }
 
-  /** Ends the server and every connection. */
+  /** Ends the server, its clients and every connection. */
   async stop(): Promise<void> {
+    for (const client of this.clients) client.close();
     this.cut();
     await new Promise((resolve) => this.server.close(resolve));
   }
