@@ -123,7 +123,7 @@ describe("observed children", () => {
       fc.property(sizes, (lengths) => {
         assert.deepEqual(shown(lengths), shown([...lengths].reverse()));
       }),
-      { numRuns: 20 },
+      { numRuns: 10 },
     );
   });
 
