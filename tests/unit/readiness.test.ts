@@ -25,6 +25,9 @@ function why(
 
 const UP = { observedGeneration: 2, replicas: 2, readyReplicas: 2, updatedReplicas: 2 };
 const TWO = { replicas: 2 };
+const PARTITIONED = { ...TWO, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } };
+const BALANCED = { type: "LoadBalancer" };
+const NONE_READY = "has 0 of 2 replicas ready";
 const DAEMONS = {
   observedGeneration: 2,
   desiredNumberScheduled: 2,
@@ -32,6 +35,8 @@ const DAEMONS = {
   updatedNumberScheduled: 2,
 };
 const condition = (type: string, status = "True", reason = "") => ({ type, status, reason });
+/** A status in which each of these conditions is true. */
+const withTrue = (...types: string[]) => ({ conditions: types.map((type) => condition(type)) });
 
 /** What it is, its status, its specification, and why it is not ready. Undefined: it is. */
 type State = readonly [what: string, status: object | undefined, spec: object, expected: string | undefined];
@@ -48,7 +53,7 @@ describe("whyNotReady", () => {
         "in a roll-out that has no replica ready",
         { ...UP, updatedReplicas: 1, readyReplicas: 0 },
         TWO,
-        "has 0 of 2 replicas ready",
+        NONE_READY,
       ],
       [
         "in a roll-out that has no replica ready, and one more than it wants",
@@ -74,16 +79,11 @@ describe("whyNotReady", () => {
       ],
     ],
     StatefulSet: [
+      ["that is to update only a part", { ...UP, updatedReplicas: 1 }, PARTITIONED, undefined],
       [
-        "that is to update only a part",
-        { ...UP, updatedReplicas: 1 },
-        { ...TWO, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
-        undefined,
-      ],
-      [
-        "that has not updated that part yet",
+        "whose part is not updated",
         { ...UP, updatedReplicas: 0 },
-        { ...TWO, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
+        PARTITIONED,
         "has 0 of 1 replicas updated",
       ],
       [
@@ -101,31 +101,21 @@ describe("whyNotReady", () => {
       ["on no node", { observedGeneration: 2 }, {}, undefined],
       ["that starts", { ...DAEMONS, numberReady: 1 }, {}, "has 1 of 2 replicas ready"],
       ["in a roll-out", { ...DAEMONS, updatedNumberScheduled: 1 }, {}, "has 1 of 2 replicas updated"],
-      [
-        "whose pods do not exist yet",
-        { ...DAEMONS, numberReady: 0, updatedNumberScheduled: 0 },
-        {},
-        "has 0 of 2 replicas ready",
-      ],
+      ["without pods", { ...DAEMONS, numberReady: 0, updatedNumberScheduled: 0 }, {}, NONE_READY],
       ["that no controller has observed", {}, {}, "is not observed yet"],
     ],
     Job: [
       ["that runs", { active: 1 }, {}, "is running"],
-      ["that is suspended", { conditions: [condition("Suspended")] }, {}, "is running"],
-      ["that is complete", { conditions: [condition("Complete")] }, {}, undefined],
+      ["that is suspended", withTrue("Suspended"), {}, "is running"],
+      ["that is complete", withTrue("Complete"), {}, undefined],
       [
         "that is complete, from Kubernetes 1.31 on",
-        { conditions: [condition("SuccessCriteriaMet"), condition("Complete")] },
+        withTrue("SuccessCriteriaMet", "Complete"),
         {},
         undefined,
       ],
-      ["that has failed", { conditions: [condition("Failed")] }, {}, "has failed"],
-      [
-        "that has failed, from Kubernetes 1.31 on",
-        { conditions: [condition("FailureTarget"), condition("Failed")] },
-        {},
-        "has failed",
-      ],
+      ["that has failed", withTrue("Failed"), {}, "has failed"],
+      ["that has failed, from Kubernetes 1.31 on", withTrue("FailureTarget", "Failed"), {}, "has failed"],
     ],
     PersistentVolumeClaim: [
       ["that is bound", { phase: "Bound" }, {}, undefined],
@@ -144,18 +134,8 @@ describe("whyNotReady", () => {
     ],
     Service: [
       ["by itself", { loadBalancer: {} }, { type: "ClusterIP" }, undefined],
-      [
-        "that waits for its load balancer",
-        { loadBalancer: {} },
-        { type: "LoadBalancer" },
-        "has no load balancer address",
-      ],
-      [
-        "with its load balancer",
-        { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } },
-        { type: "LoadBalancer" },
-        undefined,
-      ],
+      ["that waits for its load balancer", { loadBalancer: {} }, BALANCED, "has no load balancer address"],
+      ["with its load balancer", { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } }, BALANCED, undefined],
     ],
     ConfigMap: [["which has no status", undefined, {}, undefined]],
     Widget: [

@@ -123,54 +123,36 @@ describe("Reconciler", () => {
   });
 });
 
-function refused(code: number, status: ApiStatus = {}): ApiError {
-  return new ApiError(code, status, "PATCH /apis");
+function refused(code: number, details: NonNullable<ApiStatus["details"]> = {}, message = "no"): ApiError {
+  return new ApiError(code, { message, details }, "PATCH /apis");
 }
 
-const details = (more: ApiStatus["details"]): ApiStatus => ({ details: more ?? {} });
+const ENDING = { reason: "NamespaceTerminating" };
+const failing = (more: ConstructorParameters<typeof ReconcileFailure>[2] = {}) =>
+  new ReconcileFailure("HandlerError", "no plan", more);
 
 const ROWS: readonly (readonly [what: string, error: unknown, result: string, again: string])[] = [
+  ["a failure in the handler's words", failing(), "failed HandlerError", "failed"],
   [
-    "a failure in the handler's words",
-    new ReconcileFailure("HandlerError", "no plan"),
-    "failed HandlerError",
-    "failed",
-  ],
-  [
-    "a failure that says when to try again",
-    new ReconcileFailure("HandlerError", "later", { retryAfterSeconds: 7 }),
+    "a failure to be tried again",
+    failing({ retryAfterSeconds: 7 }),
     "failed HandlerError",
     "failed after 7000",
   ],
   [
-    "a failure that wants to be tried again at once",
-    new ReconcileFailure("HandlerError", "now", { retryAfterSeconds: 0 }),
+    "one to be tried again at once",
+    failing({ retryAfterSeconds: 0 }),
     "failed HandlerError",
     "failed after 1000",
   ],
-  [
-    "a failure for good",
-    new ReconcileFailure("InvalidAnswer", "no", { permanent: true }),
-    "failed InvalidAnswer",
-    "failed for good",
-  ],
+  ["a failure for good", failing({ permanent: true }), "failed HandlerError", "failed for good"],
   ["the end of the term", new NotLeadingError(), "skipped not the leader", "done"],
   ["an object that is gone", new ObjectGoneError(), "skipped gone", "done"],
-  [
-    "a namespace that is being deleted",
-    refused(403, details({ causes: [{ reason: "NamespaceTerminating" }] })),
-    "skipped gone",
-    "done",
-  ],
-  [
-    "a namespace that is gone",
-    refused(404, details({ kind: "namespaces", name: "shop" })),
-    "skipped gone",
-    "done",
-  ],
+  ["a namespace that is being deleted", refused(403, { causes: [ENDING] }), "skipped gone", "done"],
+  ["a namespace that is gone", refused(404, { kind: "namespaces", name: "shop" }), "skipped gone", "done"],
   [
     "another namespace that is gone",
-    refused(404, details({ kind: "namespaces", name: "platform" })),
+    refused(404, { kind: "namespaces", name: "x" }),
     "failed ApiError",
     "failed",
   ],
@@ -189,7 +171,7 @@ const ROWS: readonly (readonly [what: string, error: unknown, result: string, ag
   ],
   [
     "an API server that is busy and says until when",
-    refused(429, details({ retryAfterSeconds: 9 })),
+    refused(429, { retryAfterSeconds: 9 }),
     "skipped API server away",
     "again after 9000",
   ],
@@ -218,7 +200,7 @@ describe("consequenceOf", () => {
   }
 
   it("keeps the words, and the error itself", () => {
-    const error = refused(403, { message: "not allowed" });
+    const error = refused(403, {}, "not allowed");
     const { failure } = consequenceOf(error, "shop").report;
     assert.equal(failure?.message, "not allowed");
     assert.equal(failure?.cause, error);
@@ -231,7 +213,7 @@ describe("consequenceOf", () => {
   });
 
   it("keeps the words of an API server that is away, which no failure has", () => {
-    const { failure, problem } = consequenceOf(refused(503, { message: "overloaded" }), "shop").report;
+    const { failure, problem } = consequenceOf(refused(503, {}, "overloaded"), "shop").report;
     assert.deepEqual([failure, problem], [undefined, "overloaded"]);
   });
 });
