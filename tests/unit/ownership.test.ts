@@ -250,45 +250,33 @@ describe("conflictWith", () => {
     metadata: { ...base.metadata, ...metadata },
   });
   const adopt = { annotations: { [ADOPT_ANNOTATION]: "true" } };
+  const keep = { annotations: { [ADOPT_ANNOTATION]: "false" } };
   const theirs = observed("ConfigMap", {}, { managedFields: [{ manager: "kubectl", operation: "Update" }] });
   const controller = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "rs", controller: true };
+  const ofWeb = { ownerReferences: [controller] };
+  const ofOwner = { ownerReferences: [{ ...referenceTo("widget-uid"), controller: true }] };
+  const [BY_WEB, BY_KUBECTL] = [/belongs to ReplicaSet.apps web/, /created by kubectl/];
   const reporter = { manager: "argosy/argosy.web", operation: "Apply" as const, subresource: "status" };
 
   const table: readonly (readonly [what: string, found: KubernetesObject, conflict: RegExp | undefined])[] = [
     ["what we applied for this owner", ours, undefined],
     ["what we applied and a user took the references from", having({ ownerReferences: [] }), undefined],
-    [
-      "what another controller owns, offered or not",
-      having({ ...adopt, ownerReferences: [controller] }, theirs),
-      /belongs to ReplicaSet.apps web/,
-    ],
-    [
-      "what we applied and another controller has taken",
-      having({ ownerReferences: [controller] }),
-      /belongs to ReplicaSet.apps web/,
-    ],
-    ["what another client made", theirs, /created by kubectl/],
+    ["what another controller owns, offered or not", having({ ...adopt, ...ofWeb }, theirs), BY_WEB],
+    ["what we applied and another controller has taken", having(ofWeb), BY_WEB],
+    ["what another client made", theirs, BY_KUBECTL],
     [
       "what another client made with our labels",
       having({ labels: ours.metadata.labels ?? {} }, theirs),
-      /created by kubectl/,
+      BY_KUBECTL,
     ],
-    [
-      "what another client made with a reference to this owner",
-      having({ ownerReferences: [{ ...referenceTo("widget-uid"), controller: true }] }, theirs),
-      /created by kubectl/,
-    ],
+    ["what another client made with a reference to this owner", having(ofOwner, theirs), BY_KUBECTL],
     [
       "what bears our manager's name alone",
       withEntry(ours, { fieldsV1: { "f:data": {} } }),
       new RegExp(`created by ${MANAGER}`),
     ],
     ["what another client offers", having(adopt, theirs), undefined],
-    [
-      "what another client does not offer",
-      having({ annotations: { [ADOPT_ANNOTATION]: "false" } }, theirs),
-      /created by kubectl/,
-    ],
+    ["what another client does not offer", having(keep, theirs), BY_KUBECTL],
     ["what no known client made", observed("ConfigMap"), /managedFields do not say who created it/],
     [
       "what another client made and others report on",
