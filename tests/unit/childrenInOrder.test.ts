@@ -61,12 +61,16 @@ describe("children in order", () => {
   }
 
   const goes = (name: string) => cluster.remove("Job", { namespace: "shop", name });
+  /** These are answered, and one of them, a Job, becomes ready. */
+  async function completed(name: string, ...answered: Manifest[]): Promise<void> {
+    answer = answered;
+    await run();
+    complete(name);
+    await run();
+  }
   /** A Job that another child waited for was ready, and goes. */
   async function migrated(migration: Manifest): Promise<void> {
-    answer = [following("Job/migrate"), migration];
-    await run();
-    complete("migrate");
-    await run();
+    await completed("migrate", following("Job/migrate"), migration);
     goes("migrate");
   }
   const remembered = () => {
@@ -97,10 +101,12 @@ describe("children in order", () => {
   it("say in the cluster what they follow, so that another order writes that, and makes nothing wait", async () => {
     const annotations = (name: string) =>
       cluster.find("ConfigMap", { namespace: "shop", name })?.metadata.annotations ?? {};
-    answer = [following("ConfigMap/a, Job/migrate", "b"), following("", "a"), job("migrate")];
-    await run();
-    complete("migrate");
-    await run();
+    await completed(
+      "migrate",
+      following("ConfigMap/a, Job/migrate", "b"),
+      following("", "a"),
+      job("migrate"),
+    );
     const follows = "ConfigMap/shop/a, batch/Job/shop/migrate";
     assert.deepEqual([annotations("a"), annotations("b")], [{}, { "argosy.dev/follows": follows }]);
     assert.deepEqual(await run(), [[], "ready"]);
@@ -119,10 +125,7 @@ describe("children in order", () => {
   });
 
   it("that exist are neither changed nor deleted while they wait for another Job", async () => {
-    answer = [following("Job/v1", "app", { version: "1" }), job("v1")];
-    await run();
-    complete("v1");
-    await run();
+    await completed("v1", following("Job/v1", "app", { version: "1" }), job("v1"));
     answer = [following("Job/v2", "app", { version: "2" }), job("v2")];
     const waits = "Job v2 is running; ConfigMap app waits for Job v2";
     assert.deepEqual(await run(), [["apply Job v2", "delete Job v1"], waits]);
@@ -133,10 +136,7 @@ describe("children in order", () => {
   });
 
   it("that are as they should be wait for nothing, even if what they name is not ready any more", async () => {
-    answer = [following("Job/v1"), job("v1")];
-    await run();
-    complete("v1");
-    await run();
+    await completed("v1", following("Job/v1"), job("v1"));
     answer = [following("Job/v2"), job("v2")];
     // What it follows is all that is written of it.
     assert.deepEqual(await run(), [
@@ -146,10 +146,7 @@ describe("children in order", () => {
   });
 
   it("wait for a child that itself waits, even if it exists and is ready as before", async () => {
-    answer = [following("ConfigMap/middle", "last"), following("Job/v1", "middle"), job("v1")];
-    await run();
-    complete("v1");
-    await run();
+    await completed("v1", following("ConfigMap/middle", "last"), following("Job/v1", "middle"), job("v1"));
     const data = { version: "2" };
     answer = [following("ConfigMap/middle", "last", data), following("Job/v2", "middle", data), job("v2")];
     const [steps, says] = await run();
@@ -177,10 +174,7 @@ describe("children in order", () => {
 
   describe("that are created once", () => {
     it("are not created again when a user deletes them, and are deleted when they are not answered", async () => {
-      answer = [job("once", {}, true)];
-      await run();
-      complete("once");
-      await run();
+      await completed("once", job("once", {}, true));
       goes("once");
       assert.deepEqual(await run(), [[], "ready"]);
       answer = [job("once", { changed: true }, true)];
@@ -242,10 +236,7 @@ describe("children in order", () => {
     });
 
     it("are forgotten with their place in the answer", async () => {
-      answer = [following("Job/migrate"), job("migrate", {}, true)];
-      await run();
-      complete("migrate");
-      await run();
+      await completed("migrate", following("Job/migrate"), job("migrate", {}, true));
       assert.deepEqual(Object.keys(remembered().readyOnce ?? {}), ["batch/Job/shop/migrate"]);
       answer = [];
       await run();
