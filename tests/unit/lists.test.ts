@@ -116,11 +116,10 @@ describe("a list whose version etcd forgets between two pages", () => {
       { items: [item("b", "8")], resourceVersion: "9", more: "third" },
       { items: [item("c", "12")], resourceVersion: "15" },
     ];
-    const { answer } = bench.api;
     bench.api.answer = (call, response) => {
       const token = call.query.get("continue");
       if (token === "second" || token === "third") return refuse(response, 410, expired(`rest of ${token}`));
-      return answer(call, response);
+      return bench.answer(call, response);
     };
     await bench.start();
     assert.deepEqual(bench.told, ["listing", "set a@1", "set b@8", "set c@12", "listed"]);
@@ -159,10 +158,9 @@ describe("a watch that must list again", () => {
       bench.pages = [{ items: [item("a", "1")], resourceVersion: "5" }];
       await bench.start({ pause: async () => {} });
       const { response } = await bench.watch();
-      const { answer } = bench.api;
       let wrong = 0;
       bench.api.answer = (call, answered) => {
-        if (call.query.has("watch") || wrong === 6) return answer(call, answered);
+        if (call.query.has("watch") || wrong === 6) return bench.answer(call, answered);
         wrong++;
         json(answered, body);
       };

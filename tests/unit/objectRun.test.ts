@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { EVENT_LABEL } from "../../runtime/base/names";
-import { conditionsIn, type Manifest, timeOf } from "../../runtime/base/objects";
+import { conditionsIn, type KubernetesObject, type Manifest, timeOf } from "../../runtime/base/objects";
 import type { Resource } from "../../runtime/base/resource";
 import type { ErrorAnswer, HandlerQuestion, ReconcileAnswer } from "../../runtime/handler/contract";
 import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
@@ -65,6 +65,8 @@ describe("the run of an object in a pod of its own", () => {
     return [exitCode, reports.map(({ attempt, result }) => `${attempt} ${result}`)];
   }
 
+  const dueAt = () => memoryOf(cluster.find("Widget", NAME) as KubernetesObject).dueAt;
+
   it("asks the handler again soon, if that wants so after a failure", async () => {
     failures = [
       { message: "not yet", retryAfterSeconds: 0 },
@@ -93,9 +95,7 @@ describe("the run of an object in a pod of its own", () => {
     const ended = new AbortController();
     const outcome = await finish({ signal: ended.signal, onReport: () => ended.abort() });
     assert.deepEqual(outcome, [0, []]);
-    const noted = cluster.find("Widget", NAME);
-    assert.ok(noted);
-    assert.equal(memoryOf(noted).dueAt, timeOf(new Date(cluster.time + 20_000)));
+    assert.equal(dueAt(), timeOf(new Date(cluster.time + 20_000)));
   });
 
   it("notes only the first of the times for which it waits itself, since each note is a write of the status", async () => {
@@ -107,9 +107,7 @@ describe("the run of an object in a pod of its own", () => {
       cluster.time += 5_000;
     };
     await finish({ signal: ended.signal, onReport });
-    const noted = cluster.find("Widget", NAME);
-    assert.ok(noted);
-    assert.equal(memoryOf(noted).dueAt, timeOf(new Date(began + 1_000)));
+    assert.equal(dueAt(), timeOf(new Date(began + 1_000)));
   });
 
   it("asks no handler twice within a second, however soon it wants to be asked again", async () => {

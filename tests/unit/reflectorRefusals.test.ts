@@ -26,8 +26,8 @@ describe("Reflector, when lists or watches fail", () => {
   });
 
   it("lists what cannot be watched, reports only what has changed, and watches it as soon as it may", async () => {
-    const { answer } = bench.api;
-    bench.api.answer = (call, response) => (isWatch(call) ? refuse(response, 403) : answer(call, response));
+    bench.api.answer = (call, response) =>
+      isWatch(call) ? refuse(response, 403) : bench.answer(call, response);
     bench.pages = ["1", "2", "3"].map((version) => ({
       items: [item("a", version)],
       resourceVersion: version,
@@ -40,7 +40,7 @@ describe("Reflector, when lists or watches fail", () => {
       [1, true, undefined],
     );
     assert.ok(bench.interruptions.length >= 2, "no interruption is told");
-    bench.api.answer = answer;
+    bench.api.answer = bench.answer;
     await bench.watch();
   });
 
@@ -61,8 +61,8 @@ describe("Reflector, when lists or watches fail", () => {
   ];
   for (const [what, longestMs, isRefused, fail] of caps) {
     it(`${what}, give or take a half, and not before each wait is over`, async () => {
-      const { answer } = bench.api;
-      bench.api.answer = (call, response) => (isRefused(call) ? fail(response) : answer(call, response));
+      bench.api.answer = (call, response) =>
+        isRefused(call) ? fail(response) : bench.answer(call, response);
       const waits: number[] = [];
       let end = () => {};
       const pause = (ms: number) =>
@@ -106,12 +106,11 @@ describe("Reflector, when lists or watches fail", () => {
   });
 
   it("waits for as long as an API server asks that is asked too much, and a little longer", async () => {
-    const { answer } = bench.api;
     const waits: number[] = [];
     bench.api.answer = (call, response) =>
       call.query.has("watch")
         ? json(response, { kind: "Status", message: "too many requests" }, 429, { "retry-after": "7" })
-        : answer(call, response);
+        : bench.answer(call, response);
     const untilStopped = (ms: number, signal: AbortSignal) => {
       waits.push(ms);
       return pause(60_000, undefined, { signal });
@@ -123,16 +122,16 @@ describe("Reflector, when lists or watches fail", () => {
   });
 
   it("tries until there is a list", async () => {
-    const { answer } = bench.api;
     bench.api.answer = (call, response) =>
-      bench.api.calls.length === 1 ? refuse(response, 500, { message: "not yet" }) : answer(call, response);
+      bench.api.calls.length === 1
+        ? refuse(response, 500, { message: "not yet" })
+        : bench.answer(call, response);
     await bench.start();
     assert.deepStrictEqual(bench.told, ["listing", "listed"]);
     assert.equal(bench.interruptions[0]?.message, "not yet");
   });
 
   it("says that a list may not be made, tries again, and says when it may", async () => {
-    const { answer } = bench.api;
     bench.api.answer = (_, response) => refuse(response, 403, { message: "not allowed" });
     const listed = bench.start();
     await eventually(() => assert.ok(bench.reflector?.problem !== undefined, "it is refused"));
@@ -140,7 +139,7 @@ describe("Reflector, when lists or watches fail", () => {
     assert.equal(bench.reflector?.problem?.message, "not allowed");
     await listed;
     assert.deepStrictEqual([bench.told, bench.synced], [[], 0]);
-    bench.api.answer = answer;
+    bench.api.answer = bench.answer;
     assert.equal(await bench.reflector?.whenListed(), true);
     assert.deepStrictEqual([bench.told, bench.synced], [["listing", "listed"], 1]);
     assert.deepStrictEqual([bench.reflector?.isSynced, bench.reflector?.problem], [true, undefined]);
@@ -166,13 +165,12 @@ describe("Reflector, when lists or watches fail", () => {
     });
 
     it("says that it is the kind's own fault after ten seconds, if the API server lists others", async () => {
-      const { answer } = bench.api;
       const message = "conversion webhook failed";
       bench.api.answer = (_, response) => refuse(response, 500, { message });
       await bench.start(timed);
       assert.deepEqual([bench.reflector?.isSynced, bench.reflector?.problem?.message], [false, message]);
       assert.ok(nowMs >= 9_000 && bench.lists().length >= 3, `${nowMs} ms, ${bench.lists().length} lists`);
-      bench.api.answer = answer;
+      bench.api.answer = bench.answer;
       assert.equal(await bench.reflector?.whenListed(), true);
       assert.deepEqual(
         [bench.reflector?.isSynced, bench.reflector?.problem, bench.synced],
@@ -181,7 +179,6 @@ describe("Reflector, when lists or watches fail", () => {
     });
 
     it("says the same if the connection of each list is cut, and finds out when the API server refuses the list", async () => {
-      const { answer } = bench.api;
       bench.api.answer = (_, response) => void response.destroy();
       const refused: Error[] = [];
       await bench.start({ ...timed, onRefused: (error) => void refused.push(error) });
@@ -190,7 +187,7 @@ describe("Reflector, when lists or watches fail", () => {
       bench.api.answer = (_, response) => refuse(response, 404, { message: "gone" });
       await eventually(() => assert.equal(refused.at(-1)?.message, "gone"));
       assert.equal(refused.length, 2);
-      bench.api.answer = answer;
+      bench.api.answer = bench.answer;
       await eventually(() => assert.equal(bench.reflector?.isSynced, true));
       assert.equal(bench.reflector?.problem, undefined);
     });
@@ -202,12 +199,11 @@ describe("Reflector, when lists or watches fail", () => {
         [(response: ServerResponse) => refuse(response, 429), true],
       ] as const) {
         [nowMs, asked, answersOthers] = [0, 0, listsOthers];
-        const { answer } = bench.api;
         bench.api.answer = (_, response) => fail(response);
         void bench.start(timed);
         await eventually(() => assert.ok(nowMs > 60_000));
         assert.deepEqual([bench.reflector?.problem, asked > 0], [undefined, !listsOthers]);
-        bench.api.answer = answer;
+        bench.api.answer = bench.answer;
         assert.equal(await bench.reflector?.whenListed(), true);
         await bench.reflector?.stopWatching();
       }
@@ -215,9 +211,10 @@ describe("Reflector, when lists or watches fail", () => {
 
     it("does the same of one that it has listed before after two minutes, and first lists what it cannot watch", async () => {
       bench.onWatch = (_, response) => void response.destroy();
-      const { answer } = bench.api;
       bench.api.answer = (call, response) =>
-        call.query.has("watch") ? refuse(response, 500, { message: "no watch" }) : answer(call, response);
+        call.query.has("watch")
+          ? refuse(response, 500, { message: "no watch" })
+          : bench.answer(call, response);
       await bench.start(timed);
       await eventually(() => assert.equal(bench.told.filter((each) => each === "listed").length, 2));
       assert.ok(nowMs >= 120_000);

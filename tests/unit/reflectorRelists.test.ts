@@ -41,10 +41,9 @@ describe("Reflector, when it must list again", () => {
       { items: [], resourceVersion: "9" },
       { items: [item("a", "7")], resourceVersion: "71" },
     ];
-    const { answer } = bench.api;
     let lists = 0;
-    const failing: typeof answer = (call, response) =>
-      !call.query.has("watch") && ++lists === 3 ? refuse(response, 500) : answer(call, response);
+    const failing: typeof bench.answer = (call, response) =>
+      !call.query.has("watch") && ++lists === 3 ? refuse(response, 500) : bench.answer(call, response);
     bench.api.answer = replacingFirstWatch(failing, (response) => refuse(response, 503));
     await bench.start();
     assert.equal((await bench.watch(1)).call.query.get("resourceVersion"), "71");
@@ -93,9 +92,8 @@ describe("Reflector, when it must list again", () => {
 
   it("begins a list again whose next page has expired", async () => {
     bench.pages = [{ items: [item("a", "1")], resourceVersion: "5", more: "expired" }];
-    const { answer } = bench.api;
     bench.api.answer = (call, response) =>
-      call.query.get("continue") === "expired" ? refuse(response, 410) : answer(call, response);
+      call.query.get("continue") === "expired" ? refuse(response, 410) : bench.answer(call, response);
     await bench.start();
     assert.deepStrictEqual(bench.told, ["listing", "set a@1", "listing", "listed"]);
   });
@@ -103,9 +101,8 @@ describe("Reflector, when it must list again", () => {
   it("lists from the start if etcd was restored between two pages, also in the first list", async () => {
     const restored = { items: [item("a", "10")], resourceVersion: "20" };
     bench.pages = [{ items: [item("a", "50")], resourceVersion: "50", more: "second" }, restored];
-    const { answer } = bench.api;
     bench.api.answer = (call, response) =>
-      call.query.get("continue") === "second" ? refuse(response, 500) : answer(call, response);
+      call.query.get("continue") === "second" ? refuse(response, 500) : bench.answer(call, response);
     await bench.start();
     assert.deepStrictEqual(bench.told, [
       "listing",
@@ -142,10 +139,11 @@ describe("Reflector, when it must list again", () => {
       await bench.start();
       sendEvent((await bench.watch()).response, "MODIFIED", item("a", "6"));
       await eventually(() => assert.equal(bench.told.at(-1), "set a@6"));
-      const { answer } = bench.api;
       prepare();
       bench.api.answer = (call, response) =>
-        call.query.has("watch") || bench.pages.length > 0 ? answer(call, response) : refuse(response, 500);
+        call.query.has("watch") || bench.pages.length > 0
+          ? bench.answer(call, response)
+          : refuse(response, 500);
       const relisted = bench.reflector?.relist();
       assert.equal(bench.reflector?.isFollowing, false);
       assert.equal(await relisted, false);
@@ -163,13 +161,12 @@ describe("Reflector, when it must list again", () => {
     await bench.start();
     await bench.watch();
     assert.equal(bench.reflector?.isFollowing, true);
-    const { answer } = bench.api;
     bench.api.answer = (_, response) => refuse(response, 500);
     const relisted = bench.reflector?.relist();
     await eventually(() => assert.ok(bench.interruptions.length >= 4, "it tries again"));
     assert.equal(bench.reflector?.isFollowing, false);
     bench.pages = [{ items: [item("a", "7")], resourceVersion: "8" }];
-    bench.api.answer = answer;
+    bench.api.answer = bench.answer;
     assert.equal(await relisted, true);
     assert.equal(bench.reflector?.isFollowing, true);
     assert.equal((await bench.watch(2)).call.query.get("resourceVersion"), "8");
@@ -180,10 +177,9 @@ describe("Reflector, when it must list again", () => {
     await bench.start();
     await bench.watch();
     bench.pages = [{ items: [item("a", "10")], resourceVersion: "20", more: "second" }];
-    const { answer } = bench.api;
     let isRefused = false;
     bench.api.answer = (call, response) => {
-      if (isRefused || !call.query.has("continue")) return answer(call, response);
+      if (isRefused || !call.query.has("continue")) return bench.answer(call, response);
       isRefused = true;
       bench.pages = [{ items: [item("a", "10")], resourceVersion: "20" }];
       refuse(response, 500);
@@ -198,11 +194,10 @@ describe("Reflector, when it must list again", () => {
       { items: [item("a", "7")], resourceVersion: "8" },
     ];
     const held: (() => void)[] = [];
-    const { answer } = bench.api;
     bench.api.answer = (call, response) =>
       call.query.has("watch")
-        ? answer(call, response)
-        : new Promise((resolve) => held.push(() => resolve(answer(call, response))));
+        ? bench.answer(call, response)
+        : new Promise((resolve) => held.push(() => resolve(bench.answer(call, response))));
     const started = bench.start();
     await eventually(() => assert.ok(held.length === 1, "the first list is asked for"));
     const relisted = bench.reflector?.relist().then(() => bench.told.push("listed again"));

@@ -50,6 +50,7 @@ describe("Store", () => {
   }
 
   const find = (name: string) => store.find(CONFIG_MAPS, { namespace: "shop", name });
+  const known = (name: string) => find(name) ?? assert.fail(`${name} is not known`);
 
   function list(
     version: number,
@@ -73,9 +74,7 @@ describe("Store", () => {
     sink.set(quoted(5), false);
     sink.set(quoted(6), false);
     assert.equal(changes.length, 2);
-    const stored = find("a");
-    assert.ok(stored);
-    store.invalidate(stored);
+    store.invalidate(known("a"));
     sink.set(quoted(7), false);
     sink.set(quoted(8), false);
     assert.equal(changes.length, 4);
@@ -252,8 +251,7 @@ describe("Store", () => {
     /** An object that was listed, and invalidated since. */
     function invalidated() {
       list(5, [item("a", 1)]);
-      const stored = find("a");
-      assert.ok(stored);
+      const stored = known("a");
       store.invalidate(stored);
       return stored;
     }
@@ -268,17 +266,13 @@ describe("Store", () => {
     }
 
     async function read(name: string): Promise<unknown> {
-      const stored = find(name);
-      assert.ok(stored);
-      return (await store.read(stored))?.["data"];
+      return (await store.read(known(name)))?.["data"];
     }
 
     it("gives what is kept, or asks the API server once for what is not", async () => {
       list(5, [item("a", 1, "x")]);
       assert.deepEqual(await read("a"), { data: "x" });
-      const stored = find("a");
-      assert.ok(stored);
-      store.invalidate(stored);
+      store.invalidate(known("a"));
       server.set("a", item("a", 3, "y"));
       assert.deepEqual(await read("a"), { data: "y" });
       assert.deepEqual(await read("a"), { data: "y" });
@@ -335,9 +329,7 @@ describe("Store", () => {
     sink.asking?.();
     sink.listing(false, "7");
     for (const name of ["a", "b"]) {
-      const stored = find(name);
-      assert.ok(stored);
-      store.invalidate(stored);
+      store.invalidate(known(name));
     }
     // The first has the same version in the list, the second another one, and both have later ones by now.
     for (const each of [item("a", 1, "old"), item("b", 6, "older"), item("c", 7, "new")])
@@ -346,15 +338,11 @@ describe("Store", () => {
     const now: Record<string, KubernetesObject> = { a: item("a", 8, "new"), b: item("b", 9, "new") };
     for (const [name, each] of Object.entries(now)) server.set(name, each);
     for (const name of ["a", "b", "c"]) {
-      const stored = find(name);
-      assert.ok(stored);
-      assert.deepEqual((await store.read(stored))?.["data"], { data: "new" });
+      assert.deepEqual((await store.read(known(name)))?.["data"], { data: "new" });
     }
     assert.deepEqual(got, ["a", "b"]);
     // A list that is asked for later is believed.
-    const stored = find("a");
-    assert.ok(stored);
-    store.invalidate(stored);
+    store.invalidate(known("a"));
     sink.asking?.();
     list(9, [item("a", 8, "new"), item("b", 9, "new"), item("c", 7, "new")], false, sink);
     assert.ok(find("a")?.json);

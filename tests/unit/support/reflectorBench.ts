@@ -40,19 +40,22 @@ export class ReflectorBench {
   onWatch: (call: ApiCall, response: ServerResponse) => void = () => {};
   reflector: Reflector | undefined;
 
+  /** Answers as an API server does that nothing ails. */
+  readonly answer: TestApiServer["answer"] = (call, response) => {
+    if (call.query.get("watch") === "true") {
+      this.watches.push({ call, response });
+      response.writeHead(200).flushHeaders();
+      return this.onWatch(call, response);
+    }
+    const { items, resourceVersion, more } = this.pages.shift() ?? { items: [], resourceVersion: "99" };
+    json(response, { metadata: { resourceVersion, ...(more && { continue: more }) }, items });
+  };
+
   private constructor(
     readonly api: TestApiServer,
     readonly client: KubernetesClient,
   ) {
-    api.answer = (call, response) => {
-      if (call.query.get("watch") === "true") {
-        this.watches.push({ call, response });
-        response.writeHead(200).flushHeaders();
-        return this.onWatch(call, response);
-      }
-      const { items, resourceVersion, more } = this.pages.shift() ?? { items: [], resourceVersion: "99" };
-      json(response, { metadata: { resourceVersion, ...(more && { continue: more }) }, items });
-    };
+    api.answer = this.answer;
   }
 
   static async begin(): Promise<ReflectorBench> {
