@@ -6,11 +6,11 @@ import {
   type KubernetesObject,
   type Manifest,
 } from "../../runtime/base/objects";
-import { BASE, type Ground, PARTS, type Scenario, thing } from "../../tools/chaos/kills/scenarios";
+import { type Act, BASE, type Ground, PARTS, type Scenario, thing } from "../../tools/chaos/kills/scenarios";
 import { BUILT_IN_KINDS } from "./support/net/builtInKinds";
 import type { ServedKind } from "./support/net/memoryApi";
 import type { NetWorld } from "./support/net/netWorld";
-import { runScenario } from "./support/net/runScenario";
+import { runScenario, together } from "./support/net/runScenario";
 
 const DEPLOYMENT = { apiVersion: "apps/v1", kind: "Deployment" };
 const SERVICE = { apiVersion: "v1", kind: "Service" };
@@ -107,18 +107,22 @@ function objectsOf({ api }: NetWorld, plural: string): KubernetesObject[] {
   return api.list(new URL(`https://api/${group}/${plural}`)).items;
 }
 
-function contentOf(world: NetWorld): JsonObject[] {
+/** The children of a name, without the stamps of webhooks. */
+function contentOf(world: NetWorld, name: string): JsonObject[] {
   return ["deployments", "services", "secrets"].flatMap((plural) =>
-    objectsOf(world, plural).map(({ kind, metadata, ...content }) => {
-      const { stamp: _, ...annotations } = metadata.annotations ?? {};
-      return { kind, labels: metadata.labels, annotations, ...content } as unknown as JsonObject;
-    }),
+    objectsOf(world, plural)
+      .filter(({ metadata }) => metadata.name === name)
+      .map(({ kind, metadata, ...content }) => {
+        const { stamp: _, ...annotations } = metadata.annotations ?? {};
+        return { kind, labels: metadata.labels, annotations, ...content } as unknown as JsonObject;
+      }),
   );
 }
 
-/** Why the object is refused. Undefined: it is applied. */
-function whyNot({ api }: NetWorld): string | undefined {
-  const [object] = api.list(new URL("https://api/apis/kills.example.com/v1/things")).items;
+/** Why an object is refused. Undefined: it is applied. */
+function whyNot({ api }: NetWorld, name: string): string | undefined {
+  const all = api.list(new URL("https://api/apis/kills.example.com/v1/things")).items;
+  const object = all.find(({ metadata }) => metadata.name === name);
   const ready = conditionsIn(object?.["status"]).find(({ type }) => type === "Ready");
   assert.ok(ready);
   // No kubelet runs the pods.
@@ -127,30 +131,37 @@ function whyNot({ api }: NetWorld): string | undefined {
     : `${ready.reason}: ${ready.message}`;
 }
 
+/** Users apply an object for each of these children. It has the child's name: `t0`, `t1` and so on. */
+function eachOf(children: readonly JsonObject[]): Act {
+  const named = children.map((each, nth) => ({ ...each, metadata: { name: `t${nth}` } }));
+  return together(...named.map((each) => thing(() => ({ children: [each] }), {}, each.metadata)));
+}
+
 describe("a child becomes what a new one would be, or the object says why not:", () => {
+  const transitions = WANTED.flatMap((family) =>
+    Object.entries(family).flatMap(([to, last]) =>
+      Object.entries(family).map(([from, first]) => ({ what: `from ${from} to ${to}`, first, last })),
+    ),
+  );
+  const come = eachOf(transitions.map(({ first }) => first));
+  const become = eachOf(transitions.map(({ last }) => last));
+
   for (const update of ["apply", "recreate"] as const) {
     for (const webhook of Object.keys(WEBHOOKS)) {
       it(`with update: ${update}, and ${webhook}`, async () => {
-        const transitions = WANTED.flatMap((family) =>
-          Object.entries(family).flatMap((to) => Object.entries(family).map((from) => [from, to] as const)),
-        );
-        for (const [[from, first], [to, last]] of transitions) {
-          const what = `from ${from} to ${to}`;
-          const acts = [first, last].map((each) => thing(() => ({ children: [each] })));
-          const scenario = { name: what, operator: operatorWith(update) };
-          const { world, writes } = await runScenario({ ...scenario, acts }, {}, behind(webhook));
-          assert.ok(writes.length < MOST_WRITES, `${what}: ${writes}`);
-          const why = whyNot(world);
+        const runOf = (...acts: Act[]) =>
+          runScenario({ name: webhook, operator: operatorWith(update), acts }, {}, behind(webhook));
+        const { world, writes } = await runOf(come, become);
+        const { world: fresh } = await runOf(become);
+        for (const [nth, { what }] of transitions.entries()) {
+          const name = `t${nth}`;
+          const ours = writes.filter((write) => write.includes(`/${name} `) || write.includes(`/${name}/`));
+          assert.ok(ours.length > 0 && ours.length < MOST_WRITES, `${what}: ${ours}`);
+          const why = whyNot(world, name);
           if (why !== undefined) assert.match(why, /^ChildRefused: .*spec\./, what);
           // What a webhook brings back, no operator takes away.
-          else if (!webhook.includes("back")) {
-            const { world: fresh } = await runScenario(
-              { ...scenario, acts: acts.slice(1) },
-              {},
-              behind(webhook),
-            );
-            assert.deepEqual(contentOf(world), contentOf(fresh), what);
-          }
+          else if (!webhook.includes("back"))
+            assert.deepEqual(contentOf(world, name), contentOf(fresh, name), what);
         }
       });
     }
@@ -159,17 +170,17 @@ describe("a child becomes what a new one would be, or the object says why not:",
 
 describe("whatever a handler returns is written as it is, or the object says which field is refused:", () => {
   const ODD = ["text", "", 1, 0.5, true, null, [], ["a"], {}, { a: "b" }, "number:20241126101602123"];
-  const odd = (field: string, value: unknown) =>
-    child(SECRET, { [field]: { good: "Z29vZA==", k: value } } as JsonObject);
 
   for (const field of ["data", "stringData"]) {
     it(`of a Secret's ${field}`, async () => {
-      for (const value of ODD) {
+      const children = ODD.map((value) =>
+        child(SECRET, { [field]: { good: "Z29vZA==", k: value } } as JsonObject),
+      );
+      const { world } = await runScenario({ name: field, acts: [eachOf(children)] }, {}, BUILT_IN_KINDS);
+      for (const [nth, value] of ODD.entries()) {
         const what = `${field}: ${JSON.stringify(value)}`;
-        const scenario: Scenario = { name: what, acts: [thing(() => ({ children: [odd(field, value)] }))] };
-        const { world } = await runScenario(scenario, {}, BUILT_IN_KINDS);
-        const why = whyNot(world);
-        const [secret] = objectsOf(world, "secrets");
+        const why = whyNot(world, `t${nth}`);
+        const secret = objectsOf(world, "secrets").find(({ metadata }) => metadata.name === `t${nth}`);
         if (why !== undefined) assert.match(why, new RegExp(`\\.${field}\\.k\\b`), what);
         else {
           const { k } = (secret?.["data"] ?? {}) as JsonObject;
