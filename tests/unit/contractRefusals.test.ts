@@ -130,7 +130,7 @@ const ROWS: readonly Row[] = [
     part: "`children`",
     named: "children",
     refusedIf: `it is not a list, or has more than ${MOST_CHILDREN.toLocaleString("en")} entries; an entry is not an object`,
-    refused: [{}, made(...Array(5_001).fill(child())), made(1)],
+    refused: [{}, { children: null }, made(...Array(5_001).fill(child())), made(1)],
     accepted: [made(...Array.from({ length: 5_000 }, (_, index) => child({}, { name: `n${index}` })))],
   },
   {
