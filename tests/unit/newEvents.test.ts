@@ -8,12 +8,6 @@ const notes = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 4 });
 const steps = fc.array(fc.record({ notes, isNext: fc.boolean() }), { maxLength: 8 });
 
 describe("newEventsIn", () => {
-  it("gives an Event once, however often it is answered", () => {
-    const first = newEventsIn([one("a"), one("a"), one("b")], 1);
-    assert.deepEqual(first.events, [one("a"), one("b")]);
-    assert.deepEqual(newEventsIn([one("b"), one("a")], 1, first.fingerprints).events, []);
-  });
-
   it("tells Events apart by type, reason, note and generation", () => {
     const { fingerprints } = newEventsIn([one("a")], 1);
     for (const other of [

@@ -168,6 +168,28 @@ describe("ReconcileRequests", () => {
     assert.deepEqual(run(), []);
   });
 
+  it("are answered by a run that begins after the question, and not by the one that runs", async () => {
+    const running = requests.takeWaiting(KEY);
+    const report = requests.ask(KEY);
+    requests.answer(KEY, running, { id: "running" } as ReconcileReport);
+    run();
+    assert.equal((await report).id, "done");
+  });
+
+  it("are refused at the end, also if their run comes to nothing after it, until there are runs again", async () => {
+    const answers = [requests.ask(KEY), requests.ask("shop/other")];
+    const running = requests.takeWaiting(KEY);
+    requests.refuse(new Error("over"));
+    requests.answer(KEY, running, { skipped: "not the leader" } as ReconcileReport);
+    for (const answer of [...answers, requests.ask(KEY)]) await assert.rejects(answer, /over/);
+    assert.equal(requests.has(KEY), false);
+    requests.open();
+    const report = requests.ask(KEY);
+    assert.ok(requests.has(KEY));
+    run();
+    assert.equal((await report).id, "done");
+  });
+
   it("do not wait for an object that is gone or paused", async () => {
     for (const reason of ["gone", "paused"] as const) {
       const report = requests.ask(KEY);

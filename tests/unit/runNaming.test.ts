@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/base/failure";
 import type { Condition } from "../../runtime/base/objects";
-import { ReconcileRequests } from "../../runtime/engine/objectWork";
-import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { conditionsOf, type Verdict } from "../../runtime/remember/composeStatus";
-import { reconcileReport } from "./support/objects";
 
 const NOW = "2026-01-02T03:04:05Z";
 const READY: Verdict = { kind: "ready" };
@@ -42,58 +39,5 @@ describe("the run that Ready names", () => {
   it("stays where the message is cut", () => {
     const long: Verdict = { kind: "progressing", message: "x".repeat(5_000) };
     assert.ok(message(ready(long, [], "shop-demo-1-ab"))?.endsWith("… (run shop-demo-1-ab)"));
-  });
-});
-
-describe("ReconcileRequests", () => {
-  const report = (more: Partial<ReconcileReport> = {}) => reconcileReport({ name: "demo", ...more });
-
-  it("answers with the report of a run that begins after the question, not of the one that runs", async () => {
-    const requests = new ReconcileRequests();
-    const running = requests.takeWaiting("a");
-    const answer = requests.ask("a");
-    requests.answer("a", running, report({ generation: 1 }));
-    requests.answer("a", requests.takeWaiting("a"), report({ generation: 2 }));
-    assert.equal((await answer).generation, 2);
-  });
-
-  it("waits for the next run where one came to nothing", async () => {
-    const requests = new ReconcileRequests();
-    const answer = requests.ask("a");
-    requests.answer(
-      "a",
-      requests.takeWaiting("a"),
-      report({ result: "skipped", skipped: "changed during the run" }),
-    );
-    assert.ok(requests.has("a"));
-    requests.answer("a", requests.takeWaiting("a"), report());
-    assert.equal((await answer).result, "succeeded");
-  });
-
-  it("refuses those too whose run comes to nothing after the end", async () => {
-    const requests = new ReconcileRequests();
-    const answer = requests.ask("a");
-    const running = requests.takeWaiting("a");
-    requests.refuse(new Error("over"));
-    requests.answer("a", running, report({ result: "skipped", skipped: "not the leader" }));
-    await assert.rejects(answer, /over/);
-    assert.equal(requests.has("a"), false);
-  });
-
-  it("waits for the next run again when there are runs again", async () => {
-    const requests = new ReconcileRequests();
-    requests.refuse(new Error("over"));
-    await assert.rejects(requests.ask("a"), /over/);
-    requests.open();
-    const answer = requests.ask("a");
-    requests.answer("a", requests.takeWaiting("a"), report());
-    assert.equal((await answer).result, "succeeded");
-  });
-
-  it("refuses every request at the end", async () => {
-    const requests = new ReconcileRequests();
-    const answers = [requests.ask("a"), requests.ask("b")];
-    requests.refuse(new Error("over"));
-    for (const answer of answers) await assert.rejects(answer, /over/);
   });
 });
