@@ -10,7 +10,6 @@ import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { DEAF, type HandlerExit } from "../../runtime/handler/handlerTransport";
 import { soon } from "../support/eventually";
 import { temporaryFolder } from "../support/temporaryFolder";
-import { failureOf } from "./support/failures";
 import { type Shell, shells } from "./support/handlerContainer";
 import { ECHO, isAlive, LEAVING, question, SHELL } from "./support/handlers";
 import { KILLED, Listened, usePipes } from "./support/pipeBench";
@@ -195,15 +194,6 @@ function behaves(shell: Shell): void {
       );
     });
 
-    it("reports a crash and starts a new process", async () => {
-      const pool = new HandlerPool({ transport: bench.runsScript(OBEDIENT), timeoutMs: 10_000 });
-      const failure = await failureOf(() => pool.ask(question("1 crash")));
-      assert.equal(failure.message, "the handler ended with exit code 9: crash 1");
-      assert.equal((await pool.ask(question("2 answer"))).answer["word"], "2");
-      assert.equal((await pool.ask(question("3 log"))).log, "log 3\n");
-      await pool.close();
-    });
-
     for (const [what, script] of Object.entries(LEAVING)) {
       it(`asks another process if one ${what}`, async () => {
         const pool = new HandlerPool({ transport: bench.runsScript(script), timeoutMs: 10_000 });
@@ -212,14 +202,6 @@ function behaves(shell: Shell): void {
         await pool.close();
       });
     }
-
-    it("tells that the program is missing", async () => {
-      const pool = new HandlerPool({ transport: bench.runs(["argosy-no-such-command"]), timeoutMs: 10_000 });
-      const failure = await failureOf(() => pool.ask(question()));
-      assert.equal(failure.reason, "HandlerNotStarted");
-      assert.match(failure.message, /argosy-no-such-command/);
-      await pool.close();
-    });
   });
 
   it("asks no process that closed its input before we knew that it runs", async () => {
