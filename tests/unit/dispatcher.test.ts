@@ -259,9 +259,7 @@ describe("Dispatcher", () => {
   });
 
   it("labels a Workflow with the operator, and with the uid and the range of the object that it is about", async () => {
-    cluster.put(widget());
-    await look();
-    assert.deepEqual(workflows[0]?.metadata.labels, {
+    assert.deepEqual((await begun()).metadata.labels, {
       "argosy.dev/operator": "argosy.shop",
       "argosy.dev/object-uid": "widget-uid",
       "argosy.dev/owner-range": ownerRangeOf("widget-uid"),
@@ -313,18 +311,13 @@ describe("Dispatcher", () => {
       [undefined, undefined],
     ] as const) {
       await begin({}, rollout);
-      cluster.put(widget());
-      await look();
-      assert.equal(workflows[0]?.metadata.annotations?.["argosy.dev/withhold-deletions"], withheld);
+      assert.equal((await begun()).metadata.annotations?.["argosy.dev/withhold-deletions"], withheld);
     }
   });
 
   it("begins no second run if the first one ends while the object is read", async () => {
-    cluster.put(widget());
-    await look();
+    const workflow = await begun();
     assert.equal(runs(), 1);
-    const [workflow] = workflows;
-    assert.ok(workflow);
     shown = cluster.find(WIDGETS.kind, NAME);
     whileReading = () => brings("DELETED", workflow);
     await look();
@@ -334,10 +327,9 @@ describe("Dispatcher", () => {
   it("reads what a run has remembered of an object of others if no watch has shown it yet", async () => {
     const watching = { watch: { labels: {}, on: ["spec"] } } as const;
     await begin(watching);
-    const object = cluster.put(widget());
-    await look();
-    const [workflow] = workflows;
-    assert.ok(workflow);
+    const workflow = await begun();
+    const object = cluster.find(WIDGETS.kind, NAME);
+    assert.ok(object);
     const [content, children] = [
       contentFingerprint(object, operator(watching)),
       childrenFingerprint([], operator()),
