@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import type { KubernetesObject } from "../../runtime/base/objects";
 import { HandlerWorker, LogTail } from "../../runtime/handler/handlerWorker";
 import { Scrubber } from "../../runtime/secrets/scrubber";
 import { failureOf } from "./support/failures";
@@ -9,17 +8,17 @@ import { question, shellHandler } from "./support/handlers";
 /** How many characters of a value in a row are a leak. */
 const LEAK = 20;
 
-function secretOf(value: string): KubernetesObject {
+/** Of an engine that has given this value to the handler. */
+function scrubberOf(value: string): Scrubber {
   const metadata = { name: "s", uid: "uid", resourceVersion: "1" };
-  return { apiVersion: "v1", kind: "Secret", metadata, data: { key: Buffer.from(value).toString("base64") } };
+  const data = { key: Buffer.from(value).toString("base64") };
+  const scrubber = new Scrubber();
+  scrubber.learn([{ apiVersion: "v1", kind: "Secret", metadata, data }]);
+  return scrubber;
 }
 
-/** What is reported of a text by an engine that has given this value to the handler. */
-function reported(text: string, value: string): string {
-  const scrubber = new Scrubber();
-  scrubber.learn([secretOf(value)]);
-  return scrubber.text(text);
-}
+/** What is reported of a text. */
+const reported = (text: string, value: string) => scrubberOf(value).text(text);
 
 /** Looks for all of a value but for what frames a key, which is the same in each file. */
 function assertNothingOf(whole: string, text: string): void {
@@ -90,13 +89,13 @@ describe("an author of objects whose words are reported", () => {
   const value = "postgres://app:Xk9vQ2mB@database/production";
 
   it("does not learn from a mask how a value goes on whose beginning they know", () => {
+    const scrubber = scrubberOf(value);
     const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@/:-_"];
     for (const form of [(text: string) => text, (text: string) => Buffer.from(text).toString("base64")])
       for (const end of ["…", "", `", "…`])
         for (let known = 12; known < value.length - 1; known++) {
           const guesses = letters.map((letter) => value.slice(0, known) + letter);
-          const isMasked = (guess: string) =>
-            reported(`unknown engine "${guess}${end}`, value).includes("***");
+          const isMasked = (guess: string) => scrubber.text(`unknown engine "${guess}${end}`).includes("***");
           const shown = new Set(guesses.map((guess) => isMasked(form(guess))));
           assert.equal(shown.size, 1, `a mask tells how ${value.slice(0, known)} goes on`);
         }

@@ -52,6 +52,8 @@ const answer = mostly({
 function assertRefusal(error: unknown): void {
   assert.ok(error instanceof ReconcileFailure, `${error} is no failure of the contract`);
   assert.equal(error.reason, "InvalidAnswer");
+  assert.equal(error.permanent, false);
+  assert.ok(error.message.length < 1000, "the message is too long to be read");
   assert.match(clean(error.message), /^the handler's answer is wrong: /);
 }
 
