@@ -21,7 +21,7 @@ interface Sweep {
  * the Lease says whether the program before was the same, and for which objects it does not count. A sweep of a new program looks
  * at every object. It then proves the digests of all objects of which it met the same question, without a write.
  *
- * Guarantees, each with a test in tests/unit/standingAnswers.test.ts
+ * Guarantees, each with a test in tests/unit/askOnce.test.ts
  * - A digest that another program left does not count, also after a return to an earlier program.
  * - An object of which nothing is proved is asked again by the next process.
  */

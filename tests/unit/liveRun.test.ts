@@ -11,6 +11,8 @@ import {
 import type { Need } from "../../runtime/engine/dispatch/needs";
 import { markOf, Places } from "../../runtime/engine/dispatch/places";
 import type { Operator } from "../../runtime/operator/definition";
+import { hasBegun, statusOf } from "../../runtime/report/workflows";
+import { observed } from "./support/objects";
 
 const OPERATOR = { installation: "argosy", name: "heavy", formerNames: [] } as unknown as Operator;
 const CREATED = "2026-01-01T00:00:00Z";
@@ -196,5 +198,25 @@ describe("the places of runs", () => {
     assert.deepEqual(free, ["c"]);
     two.leave("c");
     assert.equal(two.depth, 1);
+  });
+});
+
+describe("what a Workflow's status says", () => {
+  const workflowWith = (status: unknown) => observed("Workflow", { status }, { name: "run" });
+
+  it("is nothing where a client wrote something else", () => {
+    for (const status of [undefined, null, 3, "x", []]) assert.deepEqual(statusOf(workflowWith(status)), {});
+    for (const nodes of [undefined, null, 3, "x", []]) {
+      const said = workflowWith({ phase: "Failed", nodes });
+      assert.deepEqual(statusOf(said), { phase: "Failed" });
+      assert.equal(hasBegun(said), false);
+    }
+  });
+
+  it("is of nodes only what is one", () => {
+    const nodes = { a: null, b: { phase: "Running" }, c: "x" };
+    const said = workflowWith({ nodes });
+    assert.deepEqual(statusOf(said).nodes, { b: { phase: "Running" } });
+    assert.equal(hasBegun(said), true);
   });
 });

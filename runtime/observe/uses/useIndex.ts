@@ -9,7 +9,7 @@ type Labels = Readonly<Record<string, string>> | undefined;
 /**
  * Which custom resources use which objects, by the names and by the labels to which they refer.
  *
- * Guarantee (tests/unit/useIndex.test.ts): it finds exactly the custom resources that refer to a name or to labels, whatever they
+ * Guarantee (tests/unit/references.test.ts): it finds exactly the custom resources that refer to a name or to labels, whatever they
  * referred to before.
  */
 export class UseIndex {
