@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject, Manifest } from "../../runtime/base/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { Leading } from "../../runtime/engine/leading";
 import { ReconcileRequests } from "../../runtime/engine/objectWork";
 import { Orphans } from "../../runtime/engine/orphans";
@@ -17,6 +17,7 @@ import { eventually } from "../support/eventually";
 import { sideBySide } from "../support/sideBySide";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
+import { patched } from "./support/net/memoryApi";
 import { WIDGETS } from "./support/objects";
 import { TestApiServer } from "./support/testApiServer";
 import { due } from "./support/wakeups";
@@ -172,20 +173,7 @@ class Bench {
       },
       patch: async (operations) => {
         if (this.refusal) throw this.refusal;
-        const patched = structuredClone(this.lease) as Lease;
-        for (const { op, path, ...more } of operations) {
-          const names = path.split("/").slice(1);
-          const parts = names.map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
-          const name = parts.pop() ?? "";
-          let place = patched as unknown as JsonObject;
-          for (const part of parts) {
-            place[part] ??= {};
-            place = place[part] as JsonObject;
-          }
-          if (op === "remove") delete place[name];
-          else if (op !== "test") place[name] = (more as { value: string }).value;
-        }
-        return store({ ...patched, spec: patched.spec ?? {} });
+        return store(patched(this.lease as Lease, operations) as Lease);
       },
     };
   }

@@ -11,7 +11,7 @@ import { DEAF, type HandlerExit } from "../../runtime/handler/handlerTransport";
 import { soon } from "../support/eventually";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { type Shell, shells } from "./support/handlerContainer";
-import { ECHO, isAlive, LEAVING, question, SHELL } from "./support/handlers";
+import { ECHO, isAlive, LEAVING, question } from "./support/handlers";
 import { KILLED, Listened, usePipes } from "./support/pipeBench";
 
 for (const shell of shells()) describe(`PipeTransport, the shell being ${shell.name}`, () => behaves(shell));
@@ -155,45 +155,6 @@ function behaves(shell: Shell): void {
   });
 
   describe("beneath a HandlerPool", () => {
-    /** Answers every question with its number, and does what it says first. */
-    const OBEDIENT = `${SHELL} while next; do number=\${word%% *}; case \${word#* } in
-      crash) echo "crash $number" >&2; exit 9 ;; hang) sleep 60 ;; twice) say "$number" ;; slow) sleep 0.02 ;; stray) echo '{}' ;;
-      log) echo "log $number" >&2 ;; esac; say "$number"; done`;
-
-    it("answers each question with its own answer, whatever happens in between", async () => {
-      bench.runsScript(OBEDIENT);
-      const verb = fc.constantFrom(
-        "answer",
-        "answer",
-        "answer",
-        "crash",
-        "hang",
-        "twice",
-        "stray",
-        "slow",
-        "log",
-      );
-      await fc.assert(
-        fc.asyncProperty(fc.array(verb, { minLength: 1, maxLength: 30 }), async (verbs) => {
-          const pool = new HandlerPool({
-            transport: bench.transport as PipeTransport,
-            // What hangs may also be killed before it has begun. Nothing else is to be.
-            timeoutMs: ({ object }) => (object.metadata.name.endsWith(" hang") ? 300 : 60_000),
-          });
-          const answers = await Promise.all(
-            verbs.map((word, id) => pool.ask(question(`${id} ${word}`)).catch((failure) => failure)),
-          );
-          await pool.close();
-          for (const [id, answer] of answers.entries()) {
-            if (answer instanceof Error) assert.match(verbs[id] ?? "", /crash|hang|stray/, answer.message);
-            else assert.equal(answer.answer["word"], String(id));
-          }
-          await soon(() => assert.ok(bench.container.processes().length === 1, "only the shell is left"));
-        }),
-        { numRuns: 10 },
-      );
-    });
-
     for (const [what, script] of Object.entries(LEAVING)) {
       it(`asks another process if one ${what}`, async () => {
         const pool = new HandlerPool({ transport: bench.runsScript(script), timeoutMs: 10_000 });

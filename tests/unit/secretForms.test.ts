@@ -37,6 +37,7 @@ describe("a value of a Secret", () => {
           for (const [before, after] of [
             ["= ", " ="],
             ["", ""],
+            ["it is ", ", as we know"],
           ] as const) {
             const shown = scrubber.text(before + text + after);
             assert.match(shown, /\*\*\*/, text);

@@ -130,6 +130,9 @@ export const ODD_VALUES = [
   '{"user":"a","password":"","note":"it\'s\\n"}',
   "first line of a key\nsecond\tline: \u05d0\u05d1\u202e",
   "C:\\new\\table-0123",
+  "пароль-тайна-страж",
+  "парольтайнастраж",
+  "the first line of it\nand the second line\nthe third line of it",
 ];
 
 /** Characters of which each is special to a library, a shell, a terminal or a reader of JSON. */

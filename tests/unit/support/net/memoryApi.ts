@@ -551,7 +551,8 @@ interface Operation {
   readonly value?: unknown;
 }
 
-function patched(object: KubernetesObject, operations: readonly Operation[]): KubernetesObject {
+/** An object after a JSON patch. @throws Refusal if a test of it fails, or it has no such place */
+export function patched(object: KubernetesObject, operations: readonly Operation[]): KubernetesObject {
   const next = structuredClone(object);
   for (const { op, path, value } of operations) {
     const steps = path
