@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import tls from "node:tls";
 import type { JsonObject } from "../../../../runtime/base/objects";
 import { Engine } from "../../../../runtime/engine/engine";
 import type { HandlerRequest } from "../../../../runtime/handler/contract";
@@ -66,6 +67,9 @@ const QUIET_MS = 8_000;
 /** Whoever is not at rest by then hangs, in milliseconds. */
 const LONGEST_MS = 15 * 60_000;
 const RANDOM = Math.random;
+const TLS = tls.createSecureContext;
+/** That of every connection in memory: to make one takes longer than a request. */
+const NO_TLS = TLS();
 
 /** Numbers that look random and are the same in each world, so that each run of a scenario takes the same way. */
 function numbers(): () => number {
@@ -120,6 +124,7 @@ export class NetWorld implements World {
     this.line = new Line(this.https.send);
     this.https.isDead = (sender) => this.line.isDead(sender);
     Math.random = numbers();
+    tls.createSecureContext = () => NO_TLS;
     this.ground = {
       objects: new Objects({ server: this.line.addressOf(SERVER) }, "kubectl"),
       operator: "shop",
@@ -136,6 +141,7 @@ export class NetWorld implements World {
     this.clock.drop();
     this.clock.uninstall();
     Math.random = RANDOM;
+    tls.createSecureContext = TLS;
   }
 
   /** The name of the process that lives now. */
