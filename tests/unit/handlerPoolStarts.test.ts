@@ -186,18 +186,6 @@ describe("StartingCosts", () => {
     assert.equal(nothingKnown.patienceMs, 0);
   });
 
-  it("starts none for a handler that only computes, on a fast machine and on a slow one", () => {
-    for (const slowness of [1, 10, 100])
-      assert.equal(costs(80 * slowness, 2 * slowness).isWorthOneMore(60, 2), false);
-  });
-
-  it("starts nearly as many as wait for a handler that waits itself", () => {
-    const waiting = costs(1_060, 1_000);
-    assert.equal(waiting.isWorthOneMore(62, 2), true);
-    assert.equal(waiting.isWorthOneMore(10, 54), true);
-    assert.equal(waiting.isWorthOneMore(3, 61), false);
-  });
-
   it("takes a process that ends after each answer for one that has to start for each", () => {
     assert.equal(costs(60).isWorthOneMore(1, 2), true);
   });

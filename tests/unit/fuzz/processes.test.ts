@@ -14,7 +14,6 @@ import {
 import path from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import { ChildProcessTransport } from "../../../cli/handler/childProcessTransport";
 import { ReconcileFailure } from "../../../runtime/base/failure";
 import { PipeTransport } from "../../../runtime/handler/container/pipeTransport";
 import { HandlerPool } from "../../../runtime/handler/handlerPool";
@@ -220,18 +219,6 @@ describe("fuzz: a handler's process", function () {
     writeFileSync(path.join(folder, "puppet.js"), PUPPET);
   });
   const command = () => ["node", path.join(folder, "puppet.js")];
-
-  describe("over its own streams", () => {
-    let pool: HandlerPool;
-    before(() => {
-      const transport = new ChildProcessTransport({ command: command(), folder, env: {} });
-      pool = new HandlerPool({ transport, timeoutMs: 60_000 });
-    });
-    after(() => pool.close());
-    fuzz("answers each question, or fails it alone: own streams", deeds, (all) => converse(pool, all), {
-      cost: 50,
-    });
-  });
 
   describe("over named pipes", () => {
     let container: HandlerContainer;
