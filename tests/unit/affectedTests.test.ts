@@ -57,12 +57,6 @@ describe("the tests that a change can reach", () => {
     assertNone(["tests/unit/dueTimes.test.ts", OTHER], (test) => !before.includes(test));
   });
 
-  it("are all those of several changes", () => {
-    const changed = ["docs/deploy.md", "tools/testArguments.ts"];
-    const alone = changed.flatMap((file) => affectedTests([file], TESTS, users).tests);
-    assert.deepEqual(new Set(affectedTests(changed, TESTS, users).tests), new Set(alone));
-  });
-
   for (const file of ["package-lock.json", "tsconfig.json", "tests/support/patience.ts", UNKNOWN]) {
     it(`are all, because of ${file}`, () => {
       assert.deepEqual(affectedTests([OTHER, file], TESTS, users), { tests: TESTS, reachesAll: file });

@@ -15,7 +15,6 @@ describe("the command chaos", () => {
   let server: TestApiServer;
   /** Whether the cluster has a namespace of Argosy's. */
   let isOccupied: boolean;
-  const { PATH } = process.env;
   const putBack = rememberVariables("PATH", "KUBECONFIG");
 
   before(async () => {
@@ -51,20 +50,10 @@ describe("the command chaos", () => {
     return { code: result, text: stdout + stderr };
   }
 
-  it("tells its options, and what it will do to the cluster", async () => {
-    const { code, text } = await run("--help");
-    assert.equal(code, 0);
-    const options = ["seed", "changes", "pod-changes", "faults", "node-faults", "from", "keep"];
-    assertNone(options, (option) => !text.includes(`  --${option}`));
-    assert.match(text, /removes all that it made/);
-  });
-
   for (const [option, value] of [
     ["--seed", "x"],
     ["--changes", "-1"],
-    ["--pod-changes", "1.5"],
     ["--objects", "0"],
-    ["--pod-objects", "many"],
   ] as const) {
     it(`refuses ${option} ${value} by the option's name, and says what it must be`, async () => {
       const { code, text } = await run(option, value);
@@ -83,15 +72,6 @@ describe("the command chaos", () => {
     assert.equal(code, USAGE_EXIT_CODE);
     assert.match(text, /option '--faults <text>' .*"sensr".*\n(.*\n)* {2}sensor: killed\n/);
     assertNone(server.calls, ({ method }) => method !== "GET");
-  });
-
-  it("refuses a commit that there is not", async () => {
-    process.env.PATH = `${path.join(folder, "bin")}${path.delimiter}${PATH}`;
-    const { code, text } = await run("--from", "nowhere");
-    assert.deepEqual(
-      [code, /option '--from <commit>' .*Name a commit of/s.test(text)],
-      [USAGE_EXIT_CODE, true],
-    );
   });
 
   it("is skipped without pulumi", async () => {

@@ -12,10 +12,8 @@ import {
   type ControlPlaneProgram,
   controlPlaneProcess,
   killControlPlane,
-  podProcesses,
   signal,
 } from "../../tools/chaos/inCluster/processes";
-import { lastErrorOf } from "../../tools/chaos/inCluster/stack";
 import type { Outcome } from "../../tools/chaos/perform";
 import { figuresByKind, formatJson, formatText } from "../../tools/chaos/report";
 import { eventually } from "../support/eventually";
@@ -64,13 +62,6 @@ describe("the parts that chaos goes wrong with", () => {
     assert.deepEqual(await namesOf("leader"), ["b"]);
     holders = ["gone_1", "b_2"];
     assert.deepEqual(await namesOf("standby"), ["a"]);
-  });
-
-  it("are waited for while there is none of them", async () => {
-    runners = [[], ["a"]];
-    assert.deepEqual(await namesOf("runners"), ["a"]);
-    runners = [["a"], ["a", "b"]];
-    assert.deepEqual(await namesOf("standby"), ["b"]);
   });
 });
 
@@ -232,31 +223,6 @@ describe("the report of a chaos run", () => {
   });
 });
 
-describe("what Pulumi says of an up that failed", () => {
-  const said = (...lines: string[]) => lastErrorOf({ message: lines.join("\n") });
-
-  it("is its last error", () => {
-    const text = said(
-      "error: one",
-      "  error: 1 error occurred:",
-      "* two",
-      "  error: the API server is away",
-      "done",
-    );
-    assert.equal(text, "error: the API server is away");
-  });
-
-  it("is why the program failed, where it has", () => {
-    const text = said("error: Running program 'index.ts' failed:", "  Error: Expected )", "    at a.ts:1");
-    assert.equal(text, "error: Running program 'index.ts' failed: Error: Expected )");
-  });
-
-  it("is its last line where it reports none, and never nothing", () => {
-    assert.equal(said("code: -2", "killed", ""), "killed");
-    assert.equal(said(""), "");
-  });
-});
-
 /** Notes how it was started, and stays. */
 const PROGRAM =
   'require("node:fs").appendFileSync("starts", JSON.stringify([process.cwd(), process.env.MARK, process.argv[1]]) + "\\n"); setInterval(() => {}, 1000);';
@@ -289,14 +255,6 @@ describe("a process of a control plane", () => {
     }
   });
 
-  it("is found by its program's name", () => {
-    assert.equal(controlPlaneProcess(program).id, victim.pid);
-    assert.throws(
-      () => controlPlaneProcess({ ...program, name: "argosy-no-such-program" }),
-      /no process of argosy-no-such-program/,
-    );
-  });
-
   it("is told from that of another cluster on the same machine, whichever began first", async () => {
     const theirs = spawn(process.execPath, ["-e", PROGRAM, "--", "theirs", option, "7443,7444"], {
       argv0: name,
@@ -321,10 +279,5 @@ describe("a process of a control plane", () => {
     assert.deepEqual(JSON.parse(starts()[1] ?? ""), [folder, "a=b", "an argument"]);
     assert.equal(starts()[1], starts()[0]);
     assert.notEqual(controlPlaneProcess(program).id, victim.pid);
-  });
-
-  it("of a pod is told from every other", () => {
-    const metadata = { name: "web", uid: "0f0e0d0c-no-such-pod", resourceVersion: "1" };
-    assert.throws(() => podProcesses({ apiVersion: "v1", kind: "Pod", metadata }), /no process of pod web/);
   });
 });

@@ -80,11 +80,6 @@ describe("the program of a chaos run", () => {
     }
     assert.equal(new Set(seen).size, 3);
   });
-
-  it("leaves nothing behind", () => {
-    program.remove();
-    assert.ok(!existsSync(program.folder) && !existsSync(program.state));
-  });
 });
 
 describe("the program of a chaos run that begins with an older commit", () => {
