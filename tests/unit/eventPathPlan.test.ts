@@ -49,10 +49,6 @@ describe("planEventPath", () => {
     ]);
   });
 
-  it("has nothing to do without operators", () => {
-    assert.deepEqual(planEventPath([], OPTIONS), []);
-  });
-
   it("carries every operator once, and hands no pod more than it can be given", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 18 }), { maxLength: 12 }), (events) => {

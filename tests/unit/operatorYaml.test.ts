@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { loadOperator } from "../../definition/loadOperator";
 import { OperatorError } from "../../definition/problems";
-import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import { removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 import { titleOf } from "./support/titles";
 
 /** Line by line, so that the lines of problems can be counted. */
@@ -224,17 +224,6 @@ describe("operator.yaml", () => {
     removeFolder(file);
     symlinkSync("operator.yaml", file);
     assert.match(problem(), /^the file cannot be read: ELOOP/);
-  });
-
-  it("is named by its folder, whose name is checked as well", () => {
-    addFiles(folder, {
-      "Wid_get/crd.yaml": widgetCrd(),
-      "Wid_get/main.py": "",
-      "Wid_get/operator.yaml": DEFINITION,
-    });
-    assert.throws(() => loadOperator(path.join(folder, "Wid_get")), {
-      message: /operator\.yaml:1:1: name \(of the folder\) is "Wid_get", not a DNS label/,
-    });
   });
 
   it("is not changed by being read", () => {

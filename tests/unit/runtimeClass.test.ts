@@ -26,11 +26,6 @@ describe("the RuntimeClass of handlers", () => {
     assert.deepEqual(build({ execution: "pod" }, "gvisor"), { runner: undefined, run: "gvisor" });
   });
 
-  it("is none by default", () => {
-    for (const execution of ["resident", "pod"] as const)
-      assert.deepEqual(build({ execution }), { runner: undefined, run: undefined });
-  });
-
   it("is refused if it cannot be the name of one", async () => {
     const sample = sampleProgram([{ name: "gear" }]);
     const refused = (runtimeClassName: string) =>
