@@ -142,21 +142,6 @@ describe("the monitoring", function () {
     );
   });
 
-  it("lays out its panels without an overlap, each under a row", () => {
-    const { panels } = dashboard;
-    assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
-    assert.equal(panels[0]?.type, "row");
-    const taken = new Set<string>();
-    for (const { gridPos } of panels) {
-      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
-        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
-          assert.ok(x < 24 && !taken.has(`${x} ${y}`), `${x} ${y}`);
-          taken.add(`${x} ${y}`);
-        }
-      }
-    }
-  });
-
   it("explains each panel, with a title of its own, and asks the data source and the variables that it has", () => {
     const graphs = dashboard.panels.filter(({ type }) => type !== "row");
     const titles = graphs.map(({ title }) => title);

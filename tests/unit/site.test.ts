@@ -4,9 +4,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pictures } from "../../tools/pictures";
 import { navigation } from "../../tools/reference/contents";
-import { addressOf, anchorOf, plainFileOf } from "../../tools/site/links";
+import { anchorOf, plainFileOf } from "../../tools/site/links";
 import { llmsText, plainPage } from "../../tools/site/llms";
-import { assertEach, assertNone } from "./support/lists";
+import { assertEach } from "./support/lists";
 import { anchorsOf, linksOf, prose } from "./support/markdown";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -62,12 +62,6 @@ describe("the pages of docs/", () => {
           .map((block) => `${file}: ${block}`),
       );
     assert.deepEqual(others, []);
-  });
-
-  it("are found by the words that readers look for", () => {
-    const words = ["rollback", "uninstall", "upgrade", "Windows", "Prometheus", "Argo CD", "finalizer"];
-    const all = [...pages.map((file) => read(`docs/${file}`)), read("README.md")].map(prose).join("\n");
-    assertNone(words, (word) => !all.includes(word));
   });
 
   it("have one title each", () => {
@@ -130,26 +124,6 @@ describe("the site", () => {
     assert.equal(anchorOf("Another program's objects"), "another-programs-objects");
     assert.equal(anchorOf("1. Process"), "1-process");
     assert.equal(anchorOf("`a_b` and Ärger"), "a_b-and-ärger");
-  });
-
-  it("has the home page, the pages of docs/ and the examples", () => {
-    assert.equal(addressOf("docs/deploy.md", "../README.md"), "/");
-    assert.equal(addressOf("README.md", "docs/README.md"), "/contents");
-    assert.equal(addressOf("docs/reference/cli.md", "../handlers.md#types"), "/handlers#types");
-    assert.equal(addressOf("examples/README.md", "05-schedule"), "/examples/05-schedule");
-    assert.equal(addressOf("docs/uses.md", "../examples/05-schedule/README.md"), "/examples/05-schedule");
-    assert.equal(addressOf("docs/uses.md", "../examples"), "/examples/");
-    assert.equal(addressOf("docs/deploy.md", "#see-it"), "#see-it");
-  });
-
-  it("leads to GitHub for what is no page", () => {
-    const blob = "https://github.com/argosy-dev/argosy/blob/main";
-    assert.equal(addressOf("docs/deploy.md", "../index.ts"), `${blob}/index.ts`);
-    assert.equal(
-      addressOf("examples/05-schedule/README.md", "main.py"),
-      `${blob}/examples/05-schedule/main.py`,
-    );
-    assert.equal(addressOf("docs/deploy.md", "https://a.example/../b"), "https://a.example/../b");
   });
 
   describe("has for programs that read it", () => {
