@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { buildGuards, type GuardOptions } from "../../components/manifests/operator/guards";
 import { buildAccess } from "../../components/manifests/operator/rbac";
-import type { Operator } from "../../runtime/operator/definition";
-import { operatorOptions, rights } from "./operatorManifests";
+import type { Operator, PolicyRule } from "../../runtime/operator/definition";
+import { operatorOptions } from "./operatorManifests";
 import { assertEach } from "./support/lists";
 import { operator } from "./support/objects";
 
@@ -19,13 +19,14 @@ const conditionOf = (policy: Policy, wanted: string) =>
 
 /** The accounts whose roles let them write a child of the kind ConfigMap. */
 function writersOfChildren(more: Partial<Operator>): string[] {
-  const set = buildAccess(operator(more), operatorOptions());
-  return Object.values(set)
-    .filter(({ kind }) => kind === "ServiceAccount")
-    .map(({ metadata }) => metadata.name)
-    .filter((account) =>
-      rights(set, account).some((right) => / \/configmaps .*\b(create|patch|delete)\b/.test(right)),
-    );
+  const set = Object.values(buildAccess(operator(more), operatorOptions()));
+  const writes = ({ resources, verbs }: PolicyRule) =>
+    resources.includes("configmaps") && /create|patch|delete/.test(verbs.join());
+  const roles = set.filter(({ rules = [] }) => (rules as PolicyRule[]).some(writes));
+  const bindings = set.filter(({ roleRef }) =>
+    roles.some(({ metadata }) => metadata.name === (roleRef as { name: string } | undefined)?.name),
+  );
+  return bindings.flatMap(({ subjects }) => (subjects as { name: string }[]).map(({ name }) => name));
 }
 
 describe("buildGuards", () => {

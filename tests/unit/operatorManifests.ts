@@ -1,12 +1,10 @@
-import assert from "node:assert/strict";
-import type { ManifestSet } from "../../components/manifests/metadata";
 import {
   buildEngineFiles,
   buildFiles,
   type OperatorFiles,
 } from "../../components/manifests/operator/configMaps";
 import type { OperatorOptions } from "../../components/manifests/operator/options";
-import type { Operator, PolicyRule } from "../../runtime/operator/definition";
+import type { Operator } from "../../runtime/operator/definition";
 import { addFiles, writeFolder } from "./operatorFolder";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
@@ -48,30 +46,4 @@ export function withFiles(
     "handler.sh": "#",
   });
   return { operator: made, files: buildFiles(made, options, engine) };
-}
-
-/** Every right of an account as "scope: group/resource verb [names]". */
-export function rights(set: ManifestSet, account: string): string[] {
-  return Object.values(set)
-    .filter(({ subjects }) =>
-      (subjects as { name: string }[] | undefined)?.some(({ name }) => name === account),
-    )
-    .flatMap(({ metadata: { namespace = "all" }, roleRef }) => {
-      const { kind, name } = roleRef as { kind: string; name: string };
-      const role = Object.values(set).find(
-        (each) =>
-          each.kind === kind &&
-          each.metadata.name === name &&
-          (each.metadata.namespace ?? "all") === namespace,
-      );
-      assert.ok(role, `${kind} ${name}`);
-      return (role.rules as PolicyRule[]).flatMap(({ apiGroups, resources, verbs, resourceNames }) =>
-        apiGroups.flatMap((group) =>
-          resources.map(
-            (resource) =>
-              `${namespace}: ${group}/${resource} ${verbs.join(",")}${resourceNames ? ` [${resourceNames}]` : ""}`,
-          ),
-        ),
-      );
-    });
 }

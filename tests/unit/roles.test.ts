@@ -11,7 +11,7 @@ import { groupOf, type Manifest } from "../../runtime/base/objects";
 import type { Operator, PolicyRule } from "../../runtime/operator/definition";
 import type { OutsideEvent } from "../../runtime/program";
 import { operatorOptions, withFiles } from "./operatorManifests";
-import { assertNone } from "./support/lists";
+import { assertEach, assertNone } from "./support/lists";
 import { operator } from "./support/objects";
 
 const HOME = "argosy";
@@ -96,15 +96,6 @@ describe("buildRoles", () => {
       }),
     );
   });
-
-  it("gives each object a name of its own", () => {
-    fc.assert(
-      fc.property(anyOperator, (fields) => {
-        const names = titles(buildRoles(operatorOf(fields), HOME));
-        assert.equal(new Set(names).size, names.length);
-      }),
-    );
-  });
 });
 
 const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
@@ -170,6 +161,22 @@ describe("the rights in namespaces, whatever these are called,", () => {
         }),
         { examples: [[["binding"]], [["foo", "binding-foo"]], [["foo", "foo-binding"]]] },
       );
+    });
+  }
+});
+
+describe("a handler with rules", () => {
+  for (const execution of ["resident", "pod"] as const) {
+    it(`has exactly these in the listed namespaces alone, and its engine none of them: ${execution}`, () => {
+      const set = accessOf({ execution, namespaces: ["a"], grants: [] });
+      const handler = Object.entries(set).filter(([key]) => key.startsWith("handler-"));
+      assertEach(handler, ([, { kind, metadata, rules }]) => [kind, metadata.namespace, rules], [
+        ["ServiceAccount", "argosy", undefined],
+        ["Role", "a", RULES],
+        ["RoleBinding", "a", undefined],
+      ]);
+      const others = Object.entries(set).filter(([key]) => !key.startsWith("handler-"));
+      assert.doesNotMatch(JSON.stringify(others), /"batch"/);
     });
   }
 });

@@ -104,11 +104,6 @@ export function everyManifest(options: PlatformOptions): Manifest[] {
   return Object.values(everySet(options)).flatMap((set) => Object.values(set));
 }
 
-/** A platform as one text. */
-export function text(options: PlatformOptions): string {
-  return JSON.stringify(everyManifest(options));
-}
-
 /** The Deployments of a platform: events controller, Workflow controller, argo-server. */
 export function deploymentsOf(options: PlatformOptions): Manifest[] {
   return everyManifest(options).filter(({ kind }) => kind === "Deployment");
