@@ -17,7 +17,6 @@ import { sensorPodLabels } from "../../components/manifests/names";
 import { bytesOf } from "../../components/manifests/resources";
 import type { Manifest } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
-import { argoValidator } from "./support/argoSchemas";
 import { assertEach } from "./support/lists";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
@@ -112,6 +111,31 @@ describe("the events of an operator", () => {
   });
 });
 
+describe("buildEventPathAccounts", () => {
+  it("lets sources look in each place for exactly the custom resources that are watched there", () => {
+    const kindOf = (group: string) => ({ ...operator().customResource, group });
+    const accounts = buildEventPathAccounts(
+      [
+        operator({ name: "everywhere", customResource: kindOf("everywhere.example.com") }),
+        operator({ name: "a", namespaces: ["team-a", "team-b"], customResource: kindOf("a.example.com") }),
+        operator({ name: "b", namespaces: ["team-b"], customResource: kindOf("b.example.com") }),
+      ],
+      OPTIONS,
+    );
+    const watched = (group: string) => ({
+      apiGroups: [group],
+      resources: ["widgets"],
+      verbs: ["list", "watch"],
+    });
+    assert.deepEqual(accounts["source-role"]?.rules, [watched("everywhere.example.com")]);
+    assert.deepEqual(accounts["source-role.team-a"]?.rules, [watched("a.example.com")]);
+    assert.deepEqual(accounts["source-role.team-b"]?.rules, [
+      watched("a.example.com"),
+      watched("b.example.com"),
+    ]);
+  });
+});
+
 describe("buildEventSource", () => {
   it("watches for additions and updates, with no filter, in the namespaces that each operator lists", () => {
     const shop = { group: "shop.example.com", version: "v1", resource: "widgets" };
@@ -131,11 +155,6 @@ describe("buildEventSource", () => {
     assert.equal(annotation(sourceOf(RESIDENT)), before);
     assert.notEqual(annotation(sourceOf({ ...RESIDENT, namespaces: ["other"] })), before);
   });
-
-  it("is in order for Argo", () => {
-    const validate = argoValidator("EventSource");
-    assert.deepEqual(validate(sourceIn(shardOf(RESIDENT, LISTED, POD))), []);
-  });
 });
 
 describe("buildSensor", () => {
@@ -152,41 +171,6 @@ describe("buildSensor", () => {
       })),
     );
     assertEach(triggers, ({ template }) => template.name, events);
-  });
-
-  it("tells a runner which object, and accepts only a 204 as an answer", () => {
-    const dependencyName = "on-shop";
-    assert.deepEqual(sensorOf(RESIDENT).triggers, [
-      {
-        atLeastOnce: true,
-        retryStrategy: { steps: 60, duration: "1s", factor: 1, jitter: 0.2 },
-        policy: { status: { allow: [204] } },
-        template: {
-          name: "shop",
-          conditions: "on-shop",
-          http: {
-            host: "",
-            url: "http://shop-runner.operators.svc:8080/hints",
-            method: "POST",
-            timeout: 5,
-            payload: [
-              { src: { dependencyName, dataKey: "body.metadata.namespace", value: "" }, dest: "namespace" },
-              { src: { dependencyName, dataKey: "body.metadata.name" }, dest: "name" },
-              { src: { dependencyName, dataKey: "body.metadata.uid", value: "" }, dest: "uid" },
-              {
-                src: { dependencyName, dataKey: "body.metadata.resourceVersion", value: "" },
-                dest: "resourceVersion",
-              },
-            ],
-          },
-        },
-      },
-    ]);
-  });
-
-  it("is in order for Argo", () => {
-    const validate = argoValidator("Sensor");
-    assert.deepEqual(validate(buildSensor(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
   });
 });
 
@@ -206,31 +190,6 @@ describe("the pods of the event path", () => {
   it("carry labels by which a network policy knows a Sensor of any shard", () => {
     assert.deepEqual(sensorOf(RESIDENT).template.metadata.labels, sensorPodLabels("argosy"));
     assert.notDeepEqual(sourceOf(RESIDENT).template.metadata.labels, sensorPodLabels("argosy"));
-  });
-
-  it("run as existing accounts, on an existing bus, and let Pulumi wait for what Argo says", () => {
-    const accounts = Object.values(buildEventPathAccounts([RESIDENT], OPTIONS)).map(
-      ({ metadata }) => metadata.name,
-    );
-    for (const build of [buildSensor, sourceIn]) {
-      const { metadata, spec } = build(shardOf(RESIDENT), OPTIONS);
-      const { template, eventBusName } = spec as {
-        template: { serviceAccountName: string };
-        eventBusName: string;
-      };
-      assert.ok(accounts.includes(template.serviceAccountName));
-      assert.equal(eventBusName, "argosy");
-      assert.equal(metadata.annotations?.["pulumi.com/timeoutSeconds"], "180");
-      assert.match(metadata.annotations?.["pulumi.com/waitFor"] ?? "", /"condition=Deployed"\]$/);
-    }
-  });
-
-  it("can be changed although Argo's controller has written all of it back as its own", () => {
-    const shard = shardOf(RESIDENT, POD);
-    const all = [buildEventBus(OPTIONS), buildSensor(shard, OPTIONS), sourceIn(shard)];
-    for (const { metadata } of all) {
-      assert.equal(metadata.annotations?.["pulumi.com/patchForce"], "true");
-    }
   });
 });
 
@@ -254,24 +213,6 @@ const streamOf = (eventBus: EventBusOptions) => parse(String(jetStreamOf(eventBu
 const settingsOf = (eventBus: EventBusOptions) => parse(String(jetStreamOf(eventBus).settings));
 
 describe("buildEventBus", () => {
-  it("has one server without a volume, and a stream that fits into a node's disk", () => {
-    const { version, replicas, maxPayload, persistence, affinity } = jetStreamOf({ replicas: 1 });
-    assert.deepEqual(
-      { version, replicas, maxPayload, persistence, affinity },
-      { version: "2.10.29", replicas: 1, maxPayload: "4MB", persistence: undefined, affinity: undefined },
-    );
-    assert.deepEqual(streamOf({ replicas: 1 }), {
-      replicas: 1,
-      maxAge: "24h",
-      maxMsgs: 100000,
-      maxBytes: 268435456,
-      duplicates: "2m",
-      retention: 0,
-      discard: 0,
-    });
-    assert.deepEqual(settingsOf({ replicas: 1 }), { max_memory_store: 67108864, max_file_store: 402653184 });
-  });
-
   it("has a volume of the size and class given", () => {
     const persistence = (more: Partial<EventBusOptions>) => jetStreamOf({ replicas: 1, ...more }).persistence;
     const common = { volumeSize: "2Gi", accessMode: "ReadWriteOnce" };
@@ -315,30 +256,6 @@ describe("buildEventBus", () => {
     }
     assert.throws(() => busOf({ replicas: 1, storage: "100Mi" }), /"100Mi".*128Mi/);
     assert.throws(() => busOf({ replicas: 1, storage: "much" }), /"much"/);
-  });
-
-  it("runs all of its containers as one user, each with its size", () => {
-    const { securityContext, ...rest } = jetStreamOf({ replicas: 1 });
-    const user = { runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532 };
-    assert.deepEqual({ ...(securityContext as object), ...user }, securityContext);
-    for (const template of ["containerTemplate", "reloaderContainerTemplate", "metricsContainerTemplate"]) {
-      const { resources } = rest[template] as { resources: object };
-      assert.deepEqual(Object.keys(resources), ["requests", "limits"]);
-    }
-  });
-
-  it("lets Pulumi wait for the conditions that its controller sets", () => {
-    assert.deepEqual(busOf({ replicas: 1 }).metadata.annotations, {
-      "pulumi.com/waitFor": '["condition=Configured","condition=Deployed"]',
-      "pulumi.com/timeoutSeconds": "180",
-      "pulumi.com/patchForce": "true",
-    });
-  });
-
-  it("is in order for Argo", () => {
-    const validate = argoValidator("EventBus");
-    assert.deepEqual(validate(busOf({ replicas: 1 })), []);
-    assert.deepEqual(validate(busOf({ replicas: 3, storage: "10Gi", storageClassName: "fast" })), []);
   });
 });
 

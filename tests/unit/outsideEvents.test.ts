@@ -6,7 +6,6 @@ import { stringify } from "yaml";
 import { formatStream } from "../../cli/render/output";
 import type { OperatorsArgs } from "../../components/arguments/arguments";
 import { POD_PARTS } from "../../components/manifests/pods";
-import { classOfSource, SOURCE_TYPES } from "../../definition/eventSources";
 import type { Manifest } from "../../runtime/base/objects";
 import { parseIntakeFile } from "../../runtime/programs/intake/intakeFile";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
@@ -75,19 +74,12 @@ interface Selector {
 
 /** What the tests look at in the specs of several kinds. */
 interface Spec {
-  jetstream: Record<string, unknown>;
   replicas: number;
   template: {
     metadata: { labels: object };
     spec: { nodeSelector: object; containers: { resources: { limits: object } }[] };
   };
-  dependencies: { name: string; eventName: string; eventSourceName: string; filters?: unknown }[];
-  triggers: {
-    atLeastOnce: boolean;
-    retryStrategy: { steps: number };
-    policy: unknown;
-    template: { name: string; conditions: string; http: Record<string, unknown> };
-  }[];
+  dependencies: { eventName: string }[];
   podSelector: Selector;
   policyTypes: string[];
   ingress: { ports: { port: number }[]; from: { podSelector?: Selector }[] }[];
@@ -162,107 +154,6 @@ describe("OutsideEvents", function () {
     );
   });
 
-  it("have a bus that keeps what is not read, refuses what it has no room for, and writes it to the disk", async () => {
-    const { jetstream } = specOf(await outsideOf(), "EventBus", "argosy-outside");
-    assert.deepEqual(jetstream["persistence"], { volumeSize: "1Gi", accessMode: "ReadWriteOnce" });
-    const lines = String(jetstream["streamConfig"]).trim().split("\n");
-    assert.deepEqual(lines, [
-      "replicas: 1",
-      "maxAge: 24h",
-      // Else the default of all buses: 20,000, and a bus with room would be full.
-      "maxMsgs: -1",
-      "maxBytes: 536870912",
-      "duplicates: 2m",
-      "retention: 1",
-      "discard: 1",
-    ]);
-    assert.match(String(jetstream["settings"]), /^sync_interval: always$/m);
-  });
-
-  it("have an EventSource for each class, since Argo takes one with both for either", async () => {
-    const manifests = await outsideOf();
-    const typesOf = (name: string) => {
-      const {
-        eventBusName,
-        replicas: _,
-        template: __,
-        service: ___,
-        ...sources
-      } = find(manifests, "EventSource", name)["spec"] as Record<string, unknown>;
-      assert.equal(eventBusName, "argosy-outside");
-      return Object.keys(sources).sort();
-    };
-    assert.deepEqual(typesOf("argosy-outside"), ["github", "webhook"]);
-    assert.deepEqual(typesOf("argosy-outside-single"), ["kafka"]);
-    assert.deepEqual(
-      SOURCE_TYPES.filter((type) => classOfSource(type) === "rolling").includes("kafka" as never),
-      false,
-    );
-  });
-
-  it("send each event whole to the intake, with a token, until it is taken", async () => {
-    const manifests = await outsideOf();
-    const sensor = specOf(manifests, "Sensor", "argosy-outside");
-    const sources = manifests.filter(({ kind }) => kind === "EventSource");
-    for (const { eventName, eventSourceName, filters } of sensor.dependencies) {
-      const { spec } = find(sources, "EventSource", eventSourceName) as unknown as {
-        spec: Record<string, object>;
-      };
-      assert.ok(
-        Object.values(spec).some((each) => Object.hasOwn(Object(each), eventName)),
-        eventName,
-      );
-      assert.equal(filters, undefined);
-    }
-    assert.equal(sensor.triggers.length, 3);
-    for (const { atLeastOnce, retryStrategy, policy, template } of sensor.triggers) {
-      assert.equal(atLeastOnce, true);
-      assert.equal(retryStrategy.steps, 2147483647);
-      assert.deepEqual(policy, { status: { allow: [204] } });
-      const dependency = sensor.dependencies.find(({ name }) => name === template.conditions);
-      assert.equal(dependency?.eventName, template.name);
-      assert.deepEqual(template.http["headers"], { "Argosy-Event": template.name });
-      assert.deepEqual(template.http["payload"], [
-        { src: { dependencyName: template.conditions, dataKey: "@this", useRawData: true }, dest: "data" },
-      ]);
-    }
-  });
-
-  it("give the intake only the right to create its objects, and give no other account a right", async () => {
-    const manifests = await outsideOf();
-    const rights = manifests
-      .filter(({ kind }) => kind === "Role" || kind === "ClusterRole")
-      .map(({ metadata, ...role }) => [metadata.namespace ?? "", role["rules"]] as const);
-    const create = (...kinds: string[]) =>
-      kinds.map((kind) => ({ apiGroups: ["shop.example.com"], resources: [kind], verbs: ["create", "get"] }));
-    assert.deepEqual(Object.fromEntries(rights), {
-      "": [
-        {
-          apiGroups: ["apiextensions.k8s.io"],
-          resources: ["customresourcedefinitions"],
-          verbs: ["get"],
-          resourceNames: ["gears.shop.example.com", "presss.shop.example.com"],
-        },
-        { apiGroups: [""], resources: ["namespaces"], verbs: ["get"], resourceNames: ["team-a", "team-b"] },
-      ],
-      default: [{ apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }],
-      "team-a": create("gears", "presss"),
-      "team-b": create("gears"),
-    });
-    const subjects = manifests
-      .filter(({ kind }) => kind.endsWith("Binding"))
-      .flatMap((binding) => binding["subjects"] as { name: string }[]);
-    assert.deepEqual([...new Set(subjects.map(({ name }) => name))], ["argosy-outside-intake"]);
-  });
-
-  it("lists the ports of a source by their numbers", async () => {
-    const services = (await outsideOf()).flatMap(({ spec }) => {
-      const { service } = (spec ?? {}) as { service?: { ports: { port: number }[] } };
-      return service ? [service.ports.map(({ port }) => port)] : [];
-    });
-    assert.deepEqual(services, [[9000, 12000]]);
-  });
-
   it("let only their sensor reach the intake, by NetworkPolicy", async () => {
     const manifests = await outsideOf();
     const labelsOf = (kind: string, name: string) => specOf(manifests, kind, name).template.metadata.labels;
@@ -290,18 +181,6 @@ describe("OutsideEvents", function () {
           ),
       );
     assert.deepEqual(["gear", "press", "plain"].map(deletes), [true, false, false]);
-  });
-
-  it("give the intake every event, as it reads them", async () => {
-    assertEach(
-      eventsOf(await outsideOf()),
-      ({ name, type, kind, ...event }) => [name, type, kind, "crd" in event && event.crd],
-      [
-        ["hook", "webhook", "Gear", "gears.shop.example.com"],
-        ["queue", "kafka", "Gear", "gears.shop.example.com"],
-        ["comment", "github", "Press", "presss.shop.example.com"],
-      ],
-    );
   });
 
   it("need no right of the intake's to wake objects, and let it reach the runners of these operators alone", async () => {
