@@ -1,19 +1,13 @@
 import assert from "node:assert/strict";
 import type { Container, PodSpec } from "../../components/manifests/kinds";
 import type { OperatorFiles } from "../../components/manifests/operator/configMaps";
-import {
-  buildNetworkPolicy,
-  buildPodDisruptionBudget,
-  buildRunner,
-  buildService,
-  runnerLabels,
-} from "../../components/manifests/operator/runner";
+import { buildRunner } from "../../components/manifests/operator/runner";
 import { FUNCTION_IMAGES, type Operator } from "../../runtime/operator/definition";
 import { readDefinitionFile } from "../../runtime/programs/definitionFile";
-import { POD_LAYOUT, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../runtime/programs/layout";
+import { POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../runtime/programs/layout";
 import { readEnvironment } from "../../runtime/programs/pod";
 import { writeFolder } from "./operatorFolder";
-import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
+import { operatorOptions, withFiles } from "./operatorManifests";
 
 const TOKEN = POD_LAYOUT.serviceAccount;
 
@@ -80,28 +74,6 @@ describe("a resident runner's pod", () => {
     assert.equal(volume?.emptyDir?.medium, "Memory");
   });
 
-  it("has every volume that is mounted, and mounts every one that it has", () => {
-    for (const rules of [[], RULES]) {
-      const { pod } = podOf({ rules });
-      const mounted = [...pod.initContainers, ...pod.containers].flatMap(
-        ({ volumeMounts = [] }) => volumeMounts,
-      );
-      const names = pod.volumes.map(({ name }) => name);
-      assert.deepStrictEqual(new Set(mounted.map(({ name }) => name)), new Set(names));
-      assert.equal(new Set(names).size, names.length);
-    }
-  });
-
-  it("holds a token of an hour, the cluster's certificate and the namespace where clients look for them", () => {
-    const { pod } = podOf();
-    const token = pod.volumes.find(({ name }) => name === "runner-token");
-    assert.deepStrictEqual(token?.projected?.sources, [
-      { serviceAccountToken: { path: "token", expirationSeconds: 3600 } },
-      { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
-      { downwardAPI: { items: [{ path: "namespace", fieldRef: { fieldPath: "metadata.namespace" } }] } },
-    ]);
-  });
-
   it("makes the author's files executable, in their folders", () => {
     const { pod, files } = podOf({}, operatorOptions(), { "main.py": "", "lib/run.sh": "" });
     const name = files.handler[0]?.manifest.metadata.name;
@@ -158,14 +130,6 @@ describe("a resident runner's pod", () => {
       { name: "ARGOSY_TRACES_ONE_IN", value: "20" },
     ]);
     assert.deepStrictEqual(given(handler.env), []);
-  });
-
-  it("leaves memory in addition to Node's heap", () => {
-    const { runner } = podOf();
-    const options = runner.env?.find(({ name }) => name === "NODE_OPTIONS")?.value ?? "";
-    const heap = Number(/^--max-old-space-size=(\d+)$/.exec(options)?.[1]);
-    const limit = Number.parseInt(runner.resources.limits?.memory ?? "", 10);
-    assert.ok(heap > 0 && heap <= limit * 0.7, `${heap} of ${limit} MiB`);
   });
 
   it("runs the engine, and the author's command by the shell that was put there", () => {
@@ -269,35 +233,9 @@ describe("a resident runner's pod", () => {
     });
   });
 
-  it("is probed where the engine answers", () => {
-    const { runner } = podOf();
-    const port = runner.ports?.find(({ name }) => name === "metrics");
-    assert.equal(port?.containerPort, RUNNER_PORTS.metrics);
-    const { startupProbe, readinessProbe, livenessProbe } = runner;
-    const asked = [startupProbe, readinessProbe, livenessProbe].map((probe) => probe?.httpGet);
-    assert.deepStrictEqual(asked, [
-      { path: "/livez", port: "metrics" },
-      { path: "/readyz", port: "metrics" },
-      { path: "/livez", port: "metrics" },
-    ]);
-  });
-
   it("waits for a reconcile that runs, up to two minutes", () => {
     const grace = (timeoutSeconds: number) => podOf({ timeoutSeconds }).pod.terminationGracePeriodSeconds;
     assert.deepStrictEqual([1, 30, 100, 101, 3600].map(grace), [21, 50, 120, 120, 120]);
-  });
-
-  it("goes where the placement says, with all images from the mirror", () => {
-    const { pod } = podOf({}, operatorOptions({ placement: PLACEMENT, replicas: 2 }));
-    assert.deepStrictEqual(
-      [...pod.initContainers, ...pod.containers].map(({ image }) => image?.replace(/:.*/, "")),
-      ["busybox", "node", "python"].map((name) => `mirror.example.com/hub/library/${name}`),
-    );
-    assert.deepStrictEqual(pod.imagePullSecrets, [{ name: "pull" }]);
-    assert.deepStrictEqual(pod.nodeSelector, { disk: "ssd" });
-    assert.deepStrictEqual(pod.tolerations, PLACEMENT.tolerations);
-    assert.equal(pod.topologySpreadConstraints?.length, 1);
-    assert.equal(podOf().pod.topologySpreadConstraints, undefined);
   });
 
   it("reads its own definition back, without what concerns the handler's container alone", () => {
@@ -331,55 +269,14 @@ describe("a resident runner's ConfigMaps", () => {
   });
 });
 
-describe("a resident operator's Deployment, Service and policies", () => {
-  const options = operatorOptions({ replicas: 2 });
-  const { operator, pod, rollout } = podOf({}, options);
-  const selector = { matchLabels: runnerLabels(operator) };
+describe("a resident operator's Deployment", () => {
+  const { operator, rollout } = podOf();
 
-  it("select the runner's pods", () => {
-    const budget = buildPodDisruptionBudget(operator, options).spec as {
-      selector: object;
-      maxUnavailable: number;
-    };
-    assert.deepStrictEqual(rollout.selector, selector);
-    assert.deepStrictEqual(budget.selector, selector);
-    assert.equal(budget.maxUnavailable, 1);
-    const service = buildService(operator, options)?.spec;
-    assert.deepStrictEqual(service?.selector, selector.matchLabels);
-    const [port] = service?.ports ?? [];
-    const container = pod.containers[0]?.ports?.find(({ name }) => name === port?.targetPort);
-    assert.equal(container?.containerPort, RUNNER_PORTS.hints);
-  });
-
-  it("never have fewer runners in a roll-out", () => {
-    const { replicas, strategy } = rollout;
-    assert.equal(replicas, 2);
-    assert.deepStrictEqual(strategy?.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 });
-  });
-
-  it("never run at the same time as a runner of another installation, which has another Lease", () => {
+  it("never runs at the same time as a runner of another installation, which has another Lease", () => {
     const strategyWith = (formerNames: readonly string[]) => podOf({ formerNames }).rollout.strategy;
     assert.deepStrictEqual(strategyWith([`old.${operator.name}`]), { type: "Recreate" });
     assert.deepStrictEqual(strategyWith(["old.other", `older.${operator.name}`]), { type: "Recreate" });
     // Pulumi deletes the Deployment of another name before it creates this one.
     assert.deepStrictEqual(strategyWith(["other", "old.other"]), rollout.strategy);
-  });
-
-  it("accept hints from the event path's Sensors and from other runners, and requests for metrics from any pod", () => {
-    const { spec } = buildNetworkPolicy(operator, operatorOptions({ eventPathName: "events" }));
-    const { podSelector, policyTypes, ingress } = spec as Record<string, unknown>;
-    const sensor = { "app.kubernetes.io/name": "events", "app.kubernetes.io/component": "sensor" };
-    assert.deepStrictEqual(podSelector, selector);
-    assert.deepStrictEqual(policyTypes, ["Ingress"]);
-    assert.deepStrictEqual(ingress, [
-      {
-        ports: [{ port: 8080, protocol: "TCP" }],
-        from: [
-          { podSelector: { matchLabels: { ...sensor, "app.kubernetes.io/managed-by": "argosy" } } },
-          { podSelector: selector },
-        ],
-      },
-      { ports: [{ port: 9090, protocol: "TCP" }], from: [{ namespaceSelector: {} }] },
-    ]);
   });
 });

@@ -45,28 +45,4 @@ describe("a runner's Deployment", () => {
     const marked = [...(await pods()).values()].filter((pod) => pod.terminationGracePeriodSeconds === MARK);
     assert.deepEqual(marked, []);
   });
-
-  it("names its containers itself: kubernetesx would name them by their images, and all alike", async () => {
-    for (const [operator, pod] of await pods()) {
-      const names = (containers: unknown = []) => (containers as { name: string }[]).map(({ name }) => name);
-      const hasHandler = !["press-runner", "saw-runner"].includes(operator);
-      assert.deepEqual(names(pod.containers).sort(), hasHandler ? ["handler", "runner"] : ["runner"]);
-      const all = [...names(pod.initContainers), ...names(pod.containers)];
-      assert.equal(new Set(all).size, all.length);
-      for (const name of all) assert.match(name, /^[a-z]([-a-z]*[a-z])?$/);
-    }
-  });
-
-  it("selects the pods of its own operator alone", async () => {
-    const { manifests } = await run(operatorsProgram(sample));
-    const selectors = manifests
-      .filter(({ kind, metadata }) => kind === "Deployment" && metadata.name.endsWith("-runner"))
-      .map(({ spec }) => JSON.stringify((spec as { selector: unknown }).selector));
-    assert.equal(selectors.length, 4);
-    assert.equal(new Set(selectors).size, 4);
-  });
-
-  it("has no empty lists, which kubernetesx leaves everywhere", async () => {
-    for (const pod of (await pods()).values()) assert.doesNotMatch(JSON.stringify(pod), /:\[\]/);
-  });
 });
