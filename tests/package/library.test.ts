@@ -245,17 +245,6 @@ describe("the npm package", function () {
         /^warning: .* was not made for @pulumi\/kubernetes 5\.0\.0, which is in .*\^4\.34\.0/,
       );
     });
-
-    it("is so old that its provider takes over what exists already, refuses", () => {
-      giveSdk(place, "4.33.1");
-      const { stderr, status } = project.node("play.cjs", "javascript.js");
-      assert.notEqual(status, 0);
-      assert.match(
-        stderr,
-        /Operators "ops": .* needs @pulumi\/kubernetes 4\.34\.0 or newer, because the provider of an older/,
-      );
-      assert.match(stderr, /There is @pulumi\/kubernetes \d\S+, which is in .*npm dedupe\./);
-    });
   });
 
   it("has the same bytes when it is compiled in another folder", () => {

@@ -1,56 +1,12 @@
 import assert from "node:assert/strict";
 import type { ArgoMode } from "../../components/manifests/platform/options";
-import { Operators } from "../../components/operators";
 import { checkPlatform } from "../../preflight/checkPlatform";
 import type { Found } from "../../preflight/lookInCluster";
 import type { KubernetesObject } from "../../runtime/base/objects";
-import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
 import { fakeLook, found, SHOP } from "./support/fakeLook";
-import { type Run, run, runStack } from "./support/program";
+import { runStack } from "./support/program";
 
-const OPERATOR = `crd: crd.yaml
-handler: { image: "python:3.13-slim", command: [python3, main.py] }
-children: []
-`;
-
-/** Each is refused before anything is registered, with file, field and remedy. */
 describe("bad input is refused before anything is registered:", () => {
-  let root: string;
-  beforeEach(() => {
-    root = writeFolder({
-      "widget/crd.yaml": widgetCrd(),
-      "widget/main.py": "print()\n",
-      "widget/operator.yaml": OPERATOR,
-    });
-  });
-
-  /** What the program of the folder says, and how much it had registered by then. */
-  async function refusal(): Promise<string> {
-    let registered: Run["registrations"] = [];
-    const program = () => new Operators("argosy", { handlers: root });
-    try {
-      ({ registrations: registered } = await run(program));
-    } catch (error) {
-      return (error as Error).message;
-    }
-    return assert.fail(`it was accepted, with ${registered.length} registrations`);
-  }
-
-  const edit = (text: string, by: string) =>
-    addFiles(root, { "widget/operator.yaml": OPERATOR.replace(text, by) });
-
-  it("nothing is wrong with what the others begin from", async () => {
-    await assert.rejects(refusal(), /it was accepted, with \d\d registrations/);
-  });
-
-  it("an unknown key in a definition", async () => {
-    edit("children:", "concurency: 3\nchildren:");
-    assert.match(
-      await refusal(),
-      /operator\.yaml:3:1: concurency is not a known field\. Did you mean concurrency\?/,
-    );
-  });
-
   it("a configuration that makes no sense", async () => {
     const refuse = (settings: Record<string, string>, message: RegExp) =>
       assert.rejects(runStack("dev", { settings }), message);

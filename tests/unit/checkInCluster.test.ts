@@ -151,15 +151,6 @@ describe("the check of a component in its cluster", function () {
       new Operators("shop", { handlers: sample.definitions, cluster, ...args }, options);
     };
 
-    it("refuses them with one error and no other message, which Pulumi could not deliver", async () => {
-      const name = "argosy-installation-argosy";
-      const theirs = found({ name, annotations: { "argosy.dev/program": "acme/shop/old" } });
-      api.answer = ({ path }, response) =>
-        path.endsWith(`/clusterroles/${name}`) ? json(response, theirs) : refuse(response, 404);
-      const belongs = /^Operators "shop": installation is "argosy", which in this cluster belongs to/;
-      assert.equal(await logged(() => refused(() => operators(), belongs, { cluster: true })), "");
-    });
-
     it("warns of the namespaces that their files name and the cluster does not have", async () => {
       api.answer = ({ path }, response) =>
         path === `${NAMESPACES}/team-a` ? json(response, found()) : refuse(response, 404);

@@ -51,33 +51,7 @@ describe("the components", function () {
     assert.ok(half.includes("platform") && !half.includes("viewer"));
   });
 
-  describe("by default", () => {
-    it("accept a folder and nothing else", async () => {
-      const { manifests } = await run(() => new Operators("ops", { handlers: gears.root }));
-      assert.ok(manifests.length > 50);
-    });
-
-    it("are what the shipped program makes", async () => {
-      const made = await run(() => operators());
-      assert.ok(kinds(made).includes("EventBus argosy"));
-      assert.ok(kinds(made).includes("Namespace argosy-system"));
-      assert.ok(kinds(made).includes("Deployment gear-runner"));
-    });
-
-    it("begin every name with the component's, and ArgoPlatform keeps its own", async () => {
-      const made = await run(() => operators());
-      assert.deepEqual(
-        made.registrations
-          .filter(({ type, name }) => type !== "pulumi:pulumi:Stack" && !/^shop(-|$)/.test(name))
-          .map(({ name }) => name),
-        [],
-      );
-      const platform = await run(() => new ArgoPlatform("argo"));
-      assert.equal(named(platform, "argo").type, "argosy:index:ArgoPlatform");
-      const ownNames = platform.registrations.filter(({ type }) => type !== "pulumi:pulumi:Stack");
-      assert.ok(ownNames.every(({ name }) => /^argo(-|$)/.test(name)));
-    });
-  });
+  describe("by default", () => {});
 
   describe("data", () => {
     const guarded = ({ registrations }: Run) => [

@@ -57,11 +57,4 @@ describe("configuredOperators", () => {
     assert.ok(!registrations.some(({ type }) => type === "argosy:index:Operators"));
     assert.match(JSON.stringify(manifests), /argocli:v9/);
   });
-
-  it("registers nothing if a key is wrong", async () => {
-    await assert.rejects(
-      configured({ runnerReplicas: "0" }),
-      /^ConfigurationError: argosy:runnerReplicas is 0/,
-    );
-  });
 });

@@ -73,15 +73,6 @@ describe("the order of the program", () => {
     });
   }
 
-  it("protects what data hangs on, and nothing else", () => {
-    const guarded = made.registrations
-      .filter(({ protect, custom }) => protect && custom)
-      .map(({ inputs }) => inputs.kind);
-    assert.deepEqual([...new Set(guarded)].sort(), ["CustomResourceDefinition", "EventBus", "Namespace"]);
-    const definitions = made.registrations.filter(({ inputs }) => inputs.kind === "CustomResourceDefinition");
-    assert.ok(definitions.every(({ protect }) => protect));
-  });
-
   it("deletes a program of which there must not be two before it makes another, as in another namespace", () => {
     const deployments = made.registrations.filter(({ inputs }) => inputs.kind === "Deployment");
     const first = deployments.filter(({ deleteBeforeReplace }) => deleteBeforeReplace);
@@ -100,15 +91,5 @@ describe("the order of the program", () => {
   it("waits for the deletion of a CRD until its objects can be finalized, whoever asks the handler", () => {
     const timeouts = ["gear", "press"].map((name) => named(`argosy-${name}s.shop.example.com`).deleteTimeout);
     assert.deepEqual(timeouts, ["600s", "600s"]);
-  });
-
-  it("names everything once, by its purpose, below its component, and CRDs as siblings of their operators", () => {
-    const names = made.registrations.map(({ type, name }) => `${type}::${name}`);
-    assert.equal(new Set(names).size, names.length);
-    const parentOf = (name: string) => made.registrations.find(({ urn }) => urn === named(name).parent)?.type;
-    assert.equal(parentOf("argosy-gear-runner"), "argosy:index:Operator");
-    assert.equal(parentOf("argosy-gears.shop.example.com"), "argosy:index:Operators");
-    assert.equal(parentOf("argosy-sensor"), "argosy:index:EventPath");
-    assert.equal(parentOf("argosy-platform-argo-events-controller"), "argosy:index:ArgoPlatform");
   });
 });

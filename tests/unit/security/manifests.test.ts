@@ -3,14 +3,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { EVENT_FILTER } from "../../../components/manifests/eventPath/eventFilter";
-import { IMAGES, imageOf, imageReference } from "../../../components/manifests/images";
+import { IMAGES, imageReference } from "../../../components/manifests/images";
 import type { Manifest } from "../../../runtime/base/objects";
 import { assertNone } from "../support/lists";
 import { run } from "../support/program";
 import { EVERY_FORM, operatorsProgram, sampleProgram } from "../support/sampleOperators";
 
 const ROOT = path.resolve(__dirname, "../../..");
-const DIGEST = `sha256:${"0".repeat(64)}`;
 
 describe("what the program makes", function () {
   this.timeout(120_000);
@@ -91,18 +90,6 @@ describe("what the program makes", function () {
     const used = [...JSON.stringify(workloads).matchAll(/"image":"([^"]+)"/g)].map(([, image = ""]) => image);
     assert.ok(used.length > 10);
     assertNone(used, (image) => ![...ours, ...theirs].includes(image));
-  });
-
-  it("pins an image by a digest where one is given, from a mirror too", () => {
-    for (const [name, { tag }] of Object.entries(IMAGES)) {
-      const pinned = (placement: { readonly registry?: string }) =>
-        imageOf(name as keyof typeof IMAGES, { images: { [name]: `@${DIGEST}` }, placement });
-      assert.ok(pinned({}).endsWith(`:${tag}@${DIGEST}`));
-      assert.match(
-        pinned({ registry: "mirror.example.com" }),
-        new RegExp(`^mirror\\.example\\.com/.*:${tag}@${DIGEST}$`),
-      );
-    }
   });
 });
 
