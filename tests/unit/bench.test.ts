@@ -15,7 +15,6 @@ import { countWrites } from "../../tools/bench/metrics";
 import { parseProc, parsePs, sumTree } from "../../tools/bench/processes";
 import { formatTable } from "../../tools/bench/report";
 import { difference } from "../../tools/bench/restart";
-import { formatScale, type ScalePhase } from "../../tools/bench/scale";
 import { Sightings } from "../../tools/bench/sightings";
 
 const figures = (value: number): RoundFigures => ({
@@ -196,35 +195,5 @@ describe("benchmark: a restart", () => {
     ]);
     const after = new Map([...before, ["POST events", 3], ["PATCH memcacheds/status", 1]] as const);
     assert.deepEqual(difference(before, after), { "PATCH memcacheds/status": 1, "POST events": 2 });
-  });
-});
-
-describe("benchmark: size", () => {
-  it("is told by phases, with what was left out", () => {
-    const change = {
-      ...{ p50Ms: 9.7, p90Ms: 12, p99Ms: 18, mostMs: 25 },
-      ...{ serverP50Ms: 3, serverP99Ms: 7, changes: 200, lost: 0 },
-    };
-    const use = {
-      ...{ engineMiB: 110, handlersMiB: 30, serverMiB: 4_000 },
-      ...{ engineCpuSeconds: 2, handlersCpuSeconds: 1, serverCpuSeconds: 9 },
-    };
-    const grown: ScalePhase = {
-      ...{ phase: "grown", objects: 1_000, observedSeconds: 10 / 3, perSecond: 300, ...use },
-      ...{ calls: {}, atRest: change },
-    };
-    const restarted: ScalePhase = {
-      ...grown,
-      phase: "restart, ask: changed",
-      observedSeconds: 42,
-      inResync: { ...change, p99Ms: 21 },
-    };
-    const table = formatScale({
-      ...{ phases: [grown, restarted], leftOut: ["restart, ask: always"] },
-      ...{ kibAnObject: 5.4, losses: [], seconds: 1_100, machine: "a machine" },
-    });
-    assert.match(table, /^1000 grown +3\.33 +300 /m);
-    assert.match(table, /^1000 restart, ask: changed +42\.0 +300 +9\.70 +12\.0 +18\.0 +7\.00 +21\.0 /m);
-    assert.match(table, /^left out: restart, ask: always$/m);
   });
 });

@@ -90,7 +90,6 @@ describe("the configuration", () => {
     installation: [
       ["a-shard-2", /ends like a part of another installation\. Use a name that does not end in "-outside",/],
       ["a".repeat(21), /not a DNS label of at most 20 characters\. Use at most 20 lower-case letters/],
-      ["shop.prod", /is "shop\.prod", not a DNS label/],
       ["", /is empty\. Use/],
     ],
     namespace: [
@@ -114,7 +113,6 @@ describe("the configuration", () => {
     ],
     eventBusStorage: [
       ["10 GB", /is "10 GB"\. Give a size of 128Mi or more, for example "1Gi"/],
-      ["127Mi", /is "127Mi"\. Give a size of 128Mi or more/],
       ["99999999P", /is "99999999P"\. Give a size/],
     ],
     eventBusStorageClassName: [
@@ -125,15 +123,10 @@ describe("the configuration", () => {
     outsideEventsStorage: [["1Mi", /is "1Mi"\. Give a size of 128Mi or more/]],
     outsideEventsStorageClassName: [["fast", /is given without storage\. Give the volume's size/]],
     outsideEventsIntakes: [["6", /is 6, outside of 1 to 5\. The intakes share the work/]],
-    runnerReplicas: [
-      ["0", /is 0, outside of 1 to 5\. One leads/],
-      ["1.5", /must be a whole number, not the number 1\.5/],
-      ["2x", /must be a whole number, not the string "2x"/],
-    ],
+    runnerReplicas: [["0", /is 0, outside of 1 to 5\. One leads/]],
     runsKeptSeconds: [
       ["60s", /must be a whole number, not the string "60s"\. Give seconds/],
       ["-1", /is -1, outside of 0 to 2147483647/],
-      ["2147483648", /is 2147483648, outside of/],
     ],
     failedRunsKeptSeconds: [["", /must be a whole number, not the string ""\. Give seconds/]],
     traces: [
@@ -146,7 +139,6 @@ describe("the configuration", () => {
       ['{"endpoint":"https://example.com?api-key=secret"}', /\.endpoint has a query or a fragment in it/],
       ['{"endpoint":"grpc://a:4317"}', /\.endpoint begins with grpc:, and not with http: or https:/],
       ['{"endpoint":"http://a","headers":{"key":"b"}}', /\.headers\.secret is missing\. Name a Secret/],
-      ['{"endpoint":"http://a","headers":"a=b"}', /\.headers must be an object, not the string/],
       ['{"endpoint":"http://a","oneIn":0}', /\.oneIn is 0, outside of 1 to 1000000/],
     ],
     archive: [
@@ -155,10 +147,6 @@ describe("the configuration", () => {
         /must be an object, not the string "db.example.com"\. Give host, database and secret/,
       ],
       ['{"host":"db","secret":"s"}', /\.database is missing\. Give its name/],
-      [
-        '{"host":"db","database":"runs","secret":"s","password":"x"}',
-        /\.password is not a known field\. Known are: host/,
-      ],
       [
         '{"host":"db:5432","database":"runs","secret":"s"}',
         /\.host is "db:5432", not a host\. Give its name or address/,
@@ -173,19 +161,15 @@ describe("the configuration", () => {
       ],
     ],
     monitoring: [
-      ["yes", /must be an object, not the string "yes"\. Give any of podMonitor, alertRules/],
       ['{"podMonitors":true}', /\.podMonitors is not a known field\. Did you mean podMonitor\?/],
       ['{"podMonitor":"yes"}', /\.podMonitor must be true or false, not the string "yes"/],
       ['{"labels":{"release":"a b"}}', /\.labels\.release is "a b", not the value of a label\. Give one/],
       ['{"namespace":"a.b"}', /\.namespace is "a\.b", not the name of a namespace\. Name the one/],
     ],
     guards: [
-      ["true", /must be an object, not true\. Give any of children, annotations and exempt/],
       ['{"child":true}', /\.child is not a known field\. Did you mean children\?/],
-      ['{"children":"all"}', /\.children must be true or false, not the string "all"/],
       ['{"annotations":["ops"]}', /\.annotations must be an object, not a list\. Give groups, for example/],
       ['{"annotations":{}}', /\.annotations\.groups is missing\. Give the groups that may set them/],
-      ['{"children":true,"exempt":"ops"}', /\.exempt must be a list, not the string "ops"\. Give groups/],
       ['{"children":true,"exempt":[""]}', /\.exempt\[0\] is empty\. Name a group/],
       [
         '{"children":true,"exempt":["system:serviceaccount:velero:server"]}',

@@ -279,11 +279,6 @@ describe("formatCrdVerdict", () => {
     assert.match(first, /^ {2}breaking {2}v1 \.spec\.title {2}The field was removed: /);
   });
 
-  it("names no version twice", () => {
-    const [, line = ""] = formatCrdVerdict(judged("a version is added"));
-    assert.equal(line, "  safe      spec.versions[v2]  The version is new: no client uses it.");
-  });
-
   it("says so if nothing breaks, and if nothing has changed", () => {
     assert.equal(
       formatCrdVerdict(judged("a version is added"))[0],

@@ -35,25 +35,6 @@ const columnNames = (version: JsonObject) =>
   (version.additionalPrinterColumns as JsonObject[]).map(({ name }) => name);
 
 describe("buildCustomResourceDefinition", () => {
-  it("adds the status subresource, the generation and the standard conditions", () => {
-    const version = buildVersion(widgetVersion());
-    assert.deepStrictEqual(version.subresources, { status: {} });
-    const generation = at(version, `${STATUS}/properties/observedGeneration`);
-    assert.equal(at(generation, "type"), "integer");
-    assert.equal(at(generation, "format"), "int64");
-    const conditions = at(version, `${STATUS}/properties/conditions`);
-    assert.equal(at(conditions, "x-kubernetes-list-type"), "map");
-    assert.deepStrictEqual(at(conditions, "x-kubernetes-list-map-keys"), ["type"]);
-    assert.deepStrictEqual(at(conditions, "items/required"), [
-      "lastTransitionTime",
-      "message",
-      "reason",
-      "status",
-      "type",
-    ]);
-    assert.deepStrictEqual(at(conditions, "items/properties/status/enum"), ["True", "False", "Unknown"]);
-  });
-
   it("adds room for the engine's memory, whether the author gave the status a schema or not", () => {
     const described = widgetVersion({}, { status: { type: "object", properties: {} } });
     for (const version of [widgetVersion(), described]) {
@@ -71,14 +52,6 @@ describe("buildCustomResourceDefinition", () => {
     const built = at(buildVersion(version), STATUS);
     assert.equal(at(built, "required"), undefined);
     assert.deepEqual(at(built, "properties/url"), {});
-  });
-
-  it("adds the columns Ready, Reason and Age", () => {
-    assert.deepStrictEqual(buildVersion(widgetVersion()).additionalPrinterColumns, [
-      { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-      { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
-      { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-    ]);
   });
 
   it("preserves unknown fields of a status without schema, and only of such a one", () => {
@@ -211,17 +184,6 @@ describe("buildCustomResourceDefinition", () => {
 
   it("makes nothing more of what it has made", () => {
     fc.assert(fc.property(anyCrd, (crd) => assert.deepStrictEqual(build(build(crd)), build(crd))));
-  });
-
-  it("never shows two columns of one heading", () => {
-    fc.assert(
-      fc.property(anyCrd, (crd) => {
-        for (const built of versionsOf(build(crd))) {
-          const authors = columnNames(built).map((name) => String(name).toLowerCase());
-          assert.equal(new Set(authors).size, authors.length);
-        }
-      }),
-    );
   });
 });
 

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
-import { groupsOfKind } from "../../definition/checkChildren";
 import { BUILT_IN_KINDS, isNamespaced, pluralOf } from "../../runtime/base/kinds";
 
 /** What a real API server offers, from api/discovery of kubernetes/kubernetes v1.34.1: the kinds to be listed. */
@@ -61,12 +59,6 @@ describe("kinds", () => {
     assert.equal(isNamespaced("example.com/v1", "Namespace"), undefined);
   });
 
-  it("finds the groups of a kind", () => {
-    assert.deepStrictEqual(groupsOfKind("Event"), ["", "events.k8s.io"]);
-    assert.deepStrictEqual(groupsOfKind("Deployment"), ["apps"]);
-    assert.deepStrictEqual(groupsOfKind("Memcached"), []);
-  });
-
   const plurals: [string, string][] = [
     ["Memcached", "memcacheds"],
     ["Redis", "redises"],
@@ -81,15 +73,4 @@ describe("kinds", () => {
   for (const [kind, plural] of plurals) {
     it(`makes ${plural} of ${kind}`, () => assert.equal(pluralOf("example.com/v1", kind), plural));
   }
-
-  it("makes the same plural in every version of a group", () => {
-    const version = fc.constantFrom("v1", "v2", "v1beta1");
-    fc.assert(
-      fc.property(fc.constantFrom(...all), version, ({ group, kind }, name) => {
-        const apiVersion = group === "" ? name : `${group}/${name}`;
-        assert.equal(pluralOf(apiVersion, kind), pluralOf(apiVersionOf(group), kind));
-        assert.match(pluralOf(apiVersion, kind), /^[a-z]+s$/);
-      }),
-    );
-  });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { Allowance, dropOldest, KeyedRateLimiter, Recent } from "../../runtime/base/limits";
+import { Allowance, KeyedRateLimiter, Recent } from "../../runtime/base/limits";
 
 describe("Allowance", () => {
   it("lets go of what was taken longest ago, and of no more than it must", () => {
@@ -11,16 +11,6 @@ describe("Allowance", () => {
     assert.deepEqual(gone, []);
     allowance.hold("d", 3);
     assert.deepEqual(gone, ["b"]);
-  });
-
-  it("keeps the newest, however long it is", () => {
-    const gone: string[] = [];
-    const allowance = new Allowance<string>(10, (holder) => gone.push(holder));
-    allowance.hold("a", 5);
-    allowance.hold("b", 50);
-    assert.deepEqual(gone, ["a"]);
-    allowance.hold("c", 10);
-    assert.deepEqual(gone, ["a", "b"]);
   });
 
   it("never lets more be held than allowed, but for the newest alone", () => {
@@ -75,22 +65,6 @@ describe("recent values", () => {
   it("are the latest if there are too many", () => {
     for (const key of ["a", "b", "a", "c"]) recent.set(key, key);
     assert.deepEqual([recent.get("a"), recent.get("b"), recent.get("c")], ["a", undefined, "c"]);
-  });
-});
-
-describe("dropOldest", () => {
-  it("leaves those that were added last", () => {
-    const set = new Set([1, 2, 3]);
-    dropOldest(set, 3);
-    assert.deepEqual([...set], [1, 2, 3]);
-    dropOldest(set, 1);
-    assert.deepEqual([...set], [3]);
-    const map = new Map([
-      ["a", 1],
-      ["b", 2],
-    ]);
-    dropOldest(map, 1);
-    assert.deepEqual([...map.keys()], ["b"]);
   });
 });
 

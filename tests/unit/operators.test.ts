@@ -43,14 +43,6 @@ describe("loadOperators", () => {
     assert.equal(loadOperators(root)[0]?.concurrency, 3);
   });
 
-  it("accepts a definition however it is formatted, and without fixtures", () => {
-    addFiles(root, {
-      "a/operator.yaml":
-        '\uFEFF{crd:   "crd.yaml",\r\n   handler: {command: [sh],\r\n image: "a:1"},\r\n\r\n\r\n children:\r\n   []} # end',
-    });
-    assert.deepStrictEqual(names(), ["a"]);
-  });
-
   it("passes over files, hidden folders, node_modules, and folders of other things", () => {
     addFiles(root, {
       ".git/operator.yaml": "broken: [",

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import fc from "fast-check";
 import { planEventPath } from "../../components/manifests/eventPath/eventSource";
-import { buildRunner } from "../../components/manifests/operator/runner";
 import { reportOn } from "../../definition/definitionFile";
 import type { LoadOptions } from "../../definition/loadOperator";
 import { loadOperators } from "../../definition/loadOperators";
@@ -12,7 +10,7 @@ import { OperatorError, Problems } from "../../definition/problems";
 import { type OperatorDefinition, type OperatorOverrides, OVERRIDES } from "../../definition/schema";
 import type { Operator } from "../../runtime/operator/definition";
 import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
-import { operatorOptions, withFiles } from "./operatorManifests";
+import { operatorOptions } from "./operatorManifests";
 import { crdOf } from "./support/sampleOperators";
 
 const DEFINITION = {
@@ -109,15 +107,6 @@ describe("overrides", () => {
     const { concurrency: _, record: __, ...pod } = { ...DEFINITION, execution: "pod" };
     addFiles(root, { "widget/operator.yaml": pod });
     assert.deepStrictEqual([load({ execution: "resident" }).concurrency], [64]);
-  });
-
-  it("give an operator its own number of runners", () => {
-    const rollout = (operator: Operator) => {
-      const { files } = withFiles();
-      return buildRunner(operator, operatorOptions(), files).spec?.replicas;
-    };
-    assert.equal(rollout(load({})), 1);
-    assert.equal(rollout(load({ replicas: 5 })), 5);
   });
 
   it("are for the operator of that name, not of that folder", () => {
@@ -262,9 +251,5 @@ describe("overrides", () => {
         assert.deepStrictEqual(override(once.definition, overrides), once);
       }),
     );
-  });
-
-  it("know the folder's name if the definition has none", () => {
-    assert.equal(path.basename(load({}).folder), "widget");
   });
 });
