@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_NAME } from "../../components/package";
 import { loadOperators } from "../../definition/loadOperators";
-import { installVersions, Program } from "../../tools/chaos/inCluster/program";
-import { addFiles, writeFolder } from "./operatorFolder";
+import { Program } from "../../tools/chaos/inCluster/program";
+import { addFiles } from "./operatorFolder";
 import { assertEach } from "./support/lists";
 
 /** Stands in for a version of the program that npm has installed. */
@@ -103,31 +102,4 @@ describe("the program of a chaos run that begins with an older commit", () => {
       program.remove();
     }
   });
-
-  for (const [what, commit, reason] of [
-    ["there is no such commit", "nowhere", /nowhere/],
-    ["it was no package yet", "HEAD", /in HEAD this was not yet the package @argosy-dev\/argosy/],
-  ] as const) {
-    it(`is refused where ${what}, by the option's name, and leaves nothing behind`, () => {
-      const project = writeFolder({ "package.json": '{ "name": "argosy" }' });
-      const git = (...args: string[]) => execFileSync("git", args, { cwd: project, stdio: "pipe" });
-      git("init", "--quiet");
-      git("add", ".");
-      git("-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "--message", "older");
-      const folders: string[] = [];
-      const install = (folder: string) => {
-        folders.push(folder);
-        return installVersions(project, folder, commit);
-      };
-      assert.throws(
-        () => new Program({ ...OPTIONS, install }),
-        (error: Error) => {
-          assert.match(error.message, /option '--from <commit>'.*Name a commit/s);
-          assert.match(error.message, reason);
-          return true;
-        },
-      );
-      assertEach(folders, (folder) => existsSync(folder), [false]);
-    });
-  }
 });

@@ -4,7 +4,13 @@ import { parse } from "yaml";
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import { EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
-import { buildEventSource, SENSOR_ANNOTATION } from "../../components/manifests/eventPath/eventSource";
+import {
+  buildEventSource,
+  MAX_SPECIFICATION_BYTES,
+  planEventPath,
+  SENSOR_ANNOTATION,
+  specificationBytes,
+} from "../../components/manifests/eventPath/eventSource";
 import {
   dependencyOf,
   type EventBusOptions,
@@ -15,6 +21,7 @@ import {
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
 import { sensorPodLabels } from "../../components/manifests/names";
 import { bytesOf } from "../../components/manifests/resources";
+import { OperatorError } from "../../definition/problems";
 import type { Manifest } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
 import { assertEach } from "./support/lists";
@@ -193,18 +200,93 @@ describe("the pods of the event path", () => {
   });
 });
 
+/** Without a placement, which makes specifications longer. */
+const PLAIN = { ...OPTIONS, placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] } };
+
+/** As many operators, named by number, as `events` has entries: each with as many namespaces. 0 is all of them. */
+const operatorsWith = (events: readonly number[]) =>
+  events.map((count, index) =>
+    operator({
+      name: `operator-${index + 1}`,
+      folder: `/operators/${index + 1}`,
+      execution: index % 3 === 2 ? "pod" : "resident",
+      namespaces: count === 0 ? "all" : Array.from({ length: count }, (_, number) => `namespace-${number}`),
+    }),
+  );
+
+const namesOf = (events: readonly number[]) =>
+  planEventPath(operatorsWith(events), PLAIN).map(({ name, operators }) => [
+    name,
+    operators.map((each) => Number(each.name.replace("operator-", ""))),
+  ]);
+
+describe("planEventPath", () => {
+  it("shares one pair among all operators of a program of common size", () => {
+    assert.deepEqual(namesOf([0, 0, 3, 0]), [["argosy", [1, 2, 3, 4]]]);
+  });
+
+  it("begins a further pair, in the operators' order, when one is full", () => {
+    assert.deepEqual(namesOf([25, 25, 5]), [
+      ["argosy", [1]],
+      ["argosy-shard-2", [2, 3]],
+    ]);
+  });
+
+  it("carries every operator once, and hands no pod more than it can be given", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 18 }), { maxLength: 12 }), (events) => {
+        const operators = operatorsWith(events);
+        const shards = planEventPath(operators, PLAIN);
+        assert.deepEqual(
+          shards.flatMap((shard) => shard.operators),
+          operators,
+        );
+        for (const shard of shards) {
+          const sensor = buildSensor(shard, PLAIN);
+          assert.ok(specificationBytes(sensor) <= MAX_SPECIFICATION_BYTES);
+          assert.ok(specificationBytes(buildEventSource(shard, sensor, PLAIN)) <= MAX_SPECIFICATION_BYTES);
+        }
+        // No pair could have taken the first operator of the next.
+        for (const [index, shard] of shards.slice(0, -1).entries()) {
+          const next = shards[index + 1]?.operators.slice(0, 1) ?? [];
+          const fuller = buildSensor({ ...shard, operators: [...shard.operators, ...next] }, PLAIN);
+          assert.ok(specificationBytes(fuller) > MAX_SPECIFICATION_BYTES);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it("names every operator that is too large for a pair of its own", () => {
+    assert.throws(
+      () => planEventPath(operatorsWith([0, 200, 300]), PLAIN),
+      (error) => {
+        assert.ok(error instanceof OperatorError);
+        assertEach(error.problems, (problem) => problem.replace(/^.*\/operators/, "/operators"), [
+          "/operators/2/operator.yaml: namespaces lists 200 namespaces, more than one Sensor can carry. Write all, or make it several operators with fewer namespaces each.",
+          "/operators/3/operator.yaml: namespaces lists 300 namespaces, more than one Sensor can carry. Write all, or make it several operators with fewer namespaces each.",
+        ]);
+        return true;
+      },
+    );
+  });
+
+  it("measures what Go would write, in base64", () => {
+    const manifest = (script: string) => ({
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "Sensor",
+      metadata: { name: "argosy", namespace: "operators" },
+      spec: { script },
+    });
+    const plain = specificationBytes(manifest(""));
+    assert.equal(specificationBytes(manifest("xyz")), plain + 4);
+    assert.equal(specificationBytes(manifest("é<")), specificationBytes(manifest("12345678")));
+  });
+});
+
 /** The event bus of these options in namespace "operators". */
 function busOf(eventBus: EventBusOptions) {
-  return buildEventBus({
-    name: "argosy",
-    platform: samplePlatform({ namespace: "operators", instanceId: "argosy", jetStreamVersion: "2.10.29" }),
-    placement: {
-      imagePullSecrets: [],
-      nodeSelector: { pool: "system" },
-      tolerations: [{ operator: "Exists" }],
-    },
-    eventBus,
-  });
+  return buildEventBus({ ...OPTIONS, eventBus });
 }
 
 const jetStreamOf = (eventBus: EventBusOptions) =>

@@ -50,12 +50,6 @@ describe("quotas", function () {
     assert.deepEqual(spec?.scopeSelector.matchExpressions[0]?.values, ["heavy"]);
   });
 
-  it("are none by default, and no operator's pods get a priority class", async () => {
-    const manifests = await made({});
-    assert.ok(!manifests.some(({ kind }) => /PriorityClass|ResourceQuota/.test(kind)));
-    assert.equal(templateOf(manifests, "press").podPriorityClassName, undefined);
-  });
-
   describe("let as many runs begin as have room", () => {
     const atOnce = (quota: object, more: Partial<Operator> = {}) =>
       runsAtOnce(operator({ execution: "pod", concurrency: 32, ...more }), {

@@ -51,11 +51,9 @@ const BAD: Readonly<Record<string, Handler>> = {
   "crashes for every other object": (asked) => (isOdd(asked) ? new Crash("no") : good(asked)),
   hangs: () => undefined,
   "is too slow": (asked) => new Late(31_000, good(asked)),
-  "hangs for some objects": (asked) => (isOdd(asked) ? undefined : good(asked)),
   "returns an error": () => ({ error: { message: "no" } }),
   "returns an error for good": () => ({ error: { message: "no", permanent: true } }),
   "breaks the contract": () => ({ kinder: [] }),
-  "answers something else than JSON objects": () => ({ children: "none" }),
   "returns a kind that is not declared": (asked) => ({
     children: [...childrenOf(asked), { apiVersion: "v1", kind: "Service", metadata: { name: "x" } }],
   }),

@@ -5,7 +5,7 @@ import path from "node:path";
 import { pictures } from "../../tools/pictures";
 import { navigation } from "../../tools/reference/contents";
 import { anchorOf, plainFileOf } from "../../tools/site/links";
-import { llmsText, plainPage } from "../../tools/site/llms";
+import { plainPage } from "../../tools/site/llms";
 import { assertEach } from "./support/lists";
 import { anchorsOf, linksOf, prose } from "./support/markdown";
 
@@ -129,20 +129,6 @@ describe("the site", () => {
   describe("has for programs that read it", () => {
     const built = documents.flatMap((file) => plainFileOf(file) ?? []);
     const addresses = (text: string) => linksOf(text).map(({ target }) => target.split("#")[0] ?? "");
-
-    it("a list of its pages, each once and with its summary, in the order of the navigation", () => {
-      const examples = [{ file: "examples/05-schedule/README.md", title: "Schedules" }];
-      const text = llmsText(navigation(), examples, "/argosy/");
-      assert.match(text, /^# Argosy\n\n> .+\n\n(?!#)/);
-      const [first] = navigation();
-      assert.ok(first?.pages[0]);
-      const { title, summary } = first.pages[0];
-      assert.ok(
-        text.includes(`\n## ${first.title}\n\n- [${title}](/argosy/first-operator.md): ${summary}\n`),
-      );
-      const own = navigation().flatMap(({ pages }) => pages.map(({ file }) => `/argosy/${file}`));
-      assert.deepEqual(addresses(text), ["/argosy/index.md", ...own, "/argosy/examples/05-schedule.md"]);
-    });
 
     it("its pages as Markdown, whose links lead to each other, or to GitHub", () => {
       assert.ok(built.length > 60);
