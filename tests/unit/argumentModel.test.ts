@@ -14,6 +14,7 @@ import { later } from "../../components/arguments/inputs";
 import { ConfigurationError } from "../../components/errors";
 import { about } from "../../components/manifests/about";
 import { fields, integer, listOf, oneOf, text } from "../../definition/checks";
+import { problemsIn } from "./operatorFolder";
 import { anyPlatformOptions } from "./support/platform";
 
 describe("what the schemas say of arguments", () => {
@@ -80,13 +81,9 @@ describe("what the schemas say of arguments", () => {
 
 /** What is wrong with arguments, without the component. */
 function problems(args: ArgoPlatformArgs): string[] {
-  try {
-    completePlatformArgs(args, "it");
-    return [];
-  } catch (error) {
-    assert.ok(error instanceof ConfigurationError, String(error));
-    return error.problems.map((problem) => problem.replace(/^it: /, ""));
-  }
+  return problemsIn(() => completePlatformArgs(args, "it"), ConfigurationError).map((problem) =>
+    problem.replace(/^it: /, ""),
+  );
 }
 
 const fieldsOf = (args: ArgoPlatformArgs) => problems(args).map((problem) => problem.split(" ")[0]);

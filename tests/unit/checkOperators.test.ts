@@ -1,10 +1,17 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { checkOperators } from "../../definition/checkOperators";
-import { displayPath, OperatorError } from "../../definition/problems";
+import { displayPath } from "../../definition/problems";
 import type { JsonObject } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
-import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import {
+  addFiles,
+  loadDefinition,
+  problemsIn,
+  widgetCrd,
+  widgetDefinition,
+  writeFolder,
+} from "./operatorFolder";
 
 describe("checkOperators", () => {
   let root: string;
@@ -28,17 +35,10 @@ describe("checkOperators", () => {
     addFiles(home, { "crd.yaml": crd, "main.py": "" });
     return loadDefinition(home, { ...widgetDefinition, name: name.replace(/\d/, "") });
   };
-  const clashes = (...operators: Operator[]): string[] => {
-    try {
-      checkOperators(operators);
-      return [];
-    } catch (error) {
-      assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) =>
-        problem.replaceAll(`${displayPath(root)}/`, "").replace(/:\d+:\d+: /, ": "),
-      );
-    }
-  };
+  const clashes = (...operators: Operator[]): string[] =>
+    problemsIn(() => checkOperators(operators)).map((problem) =>
+      problem.replaceAll(`${displayPath(root)}/`, "").replace(/:\d+:\d+: /, ": "),
+    );
 
   it("refuses a former name that another operator has", () => {
     const renamed = { ...operator("a", "Cup"), formerNames: ["b"] };

@@ -11,6 +11,7 @@ import {
 } from "../../components/arguments/configuration";
 import { ConfigurationError } from "../../components/errors";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
+import { problemsIn } from "./operatorFolder";
 import { operatorOptions } from "./operatorManifests";
 import { assertEach } from "./support/lists";
 
@@ -44,13 +45,7 @@ function read(settings: Partial<Record<string, string>>): Configuration {
 }
 
 function problemsOf(settings: Partial<Record<string, string>>): readonly string[] {
-  try {
-    read(settings);
-    return [];
-  } catch (error) {
-    assert.ok(error instanceof ConfigurationError, String(error));
-    return error.problems;
-  }
+  return problemsIn(() => read(settings), ConfigurationError);
 }
 
 describe("the keys of the configuration", () => {

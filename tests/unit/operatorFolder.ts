@@ -76,17 +76,25 @@ export function problemsOf(
   { file: name = "operator.yaml", ...options }: LoadOptions & { readonly file?: string } = {},
 ): string[] {
   const file = displayPath(path.join(folder, name));
+  return problemsIn(() => loadDefinition(folder, definition, options)).map((problem) => {
+    assert.ok(problem.startsWith(file), `${problem} does not begin with ${file}`);
+    const [place = ""] = /^(:\d+:\d+)?: /.exec(problem.slice(file.length)) ?? [];
+    return problem.slice(file.length + place.length);
+  });
+}
+
+/** What an error of this class tells of mistakes, an author's unless told otherwise; none where there are none. */
+export function problemsIn(
+  act: () => unknown,
+  kind: abstract new (...args: never[]) => Error & { readonly problems: readonly string[] } = OperatorError,
+): readonly string[] {
   try {
-    loadDefinition(folder, definition, options);
+    act();
     return [];
   } catch (error) {
-    assert.ok(error instanceof OperatorError, String(error));
+    assert.ok(error instanceof kind, String(error));
     assert.equal(error.message, error.problems.join("\n"));
-    return error.problems.map((problem) => {
-      assert.ok(problem.startsWith(file), `${problem} does not begin with ${file}`);
-      const [place = ""] = /^(:\d+:\d+)?: /.exec(problem.slice(file.length)) ?? [];
-      return problem.slice(file.length + place.length);
-    });
+    return error.problems;
   }
 }
 

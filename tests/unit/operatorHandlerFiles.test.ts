@@ -4,8 +4,8 @@ import path from "node:path";
 import fc from "fast-check";
 import { contentHash } from "../../components/manifests/configMaps";
 import { dataKeyOf, handlerFiles, imageFiles } from "../../components/manifests/operator/handlerFiles";
-import { displayPath, OperatorError } from "../../definition/problems";
-import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import { displayPath } from "../../definition/problems";
+import { addFiles, problemsIn, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 import { assertEach } from "./support/lists";
 
 const MEBIBYTE = 1024 * 1024;
@@ -32,13 +32,7 @@ describe("handlerFiles", () => {
 
   /** What is wrong with the folder, each problem without the folder before it. */
   function problems(): string[] {
-    try {
-      readAll();
-      return [];
-    } catch (error) {
-      assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) => problem.replace(`${displayPath(folder)}/`, ""));
-    }
+    return problemsIn(readAll).map((problem) => problem.replace(`${displayPath(folder)}/`, ""));
   }
 
   it("carries everything but what Argosy itself reads, hidden files, and what tools leave behind", () => {

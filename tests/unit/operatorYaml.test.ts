@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { loadOperator } from "../../definition/loadOperator";
 import { OperatorError } from "../../definition/problems";
-import { removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import { problemsIn, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 import { titleOf } from "./support/titles";
 
 /** Line by line, so that the lines of problems can be counted. */
@@ -24,16 +24,10 @@ describe("operator.yaml", () => {
   /** The problems of the definition, each from line and column on. */
   function problemsOf(text: string | Uint8Array): string[] {
     writeFileSync(path.join(folder, "operator.yaml"), text);
-    try {
-      loadOperator(folder);
-      return [];
-    } catch (error) {
-      assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) => {
-        assert.match(problem, /^[^:]*\/operator\.yaml:/);
-        return problem.replace(/^[^:]*:\s*/, "");
-      });
-    }
+    return problemsIn(() => loadOperator(folder)).map((problem) => {
+      assert.match(problem, /^[^:]*\/operator\.yaml:/);
+      return problem.replace(/^[^:]*:\s*/, "");
+    });
   }
 
   it("is in order", () => assert.deepStrictEqual(problemsOf(`${DEFINITION}name: widget\n`), []));

@@ -3,9 +3,8 @@ import { chmodSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import type { LoadOptions } from "../../definition/loadOperator";
 import { loadOperators } from "../../definition/loadOperators";
-import { OperatorError } from "../../definition/problems";
 import type { JsonObject } from "../../runtime/base/objects";
-import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
+import { addFiles, problemsIn, widgetCrd, writeFolder } from "./operatorFolder";
 import { assertEach } from "./support/lists";
 import { crdOf } from "./support/sampleOperators";
 
@@ -18,13 +17,8 @@ describe("loadOperators", () => {
     ...fields,
   });
   const problems = (options: LoadOptions = {}): string[] => {
-    try {
-      loadOperators(root, options);
-    } catch (error) {
-      assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) => problem.replaceAll(/\S*\/argosy-test-[^/]*\//g, ""));
-    }
-    return [];
+    const found = problemsIn(() => loadOperators(root, options));
+    return found.map((problem) => problem.replaceAll(/\S*\/argosy-test-[^/]*\//g, ""));
   };
   const names = () => loadOperators(root).map(({ name }) => name);
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { checkOperators } from "../../definition/checkOperators";
-import { OperatorError } from "../../definition/problems";
 import type { JsonObject } from "../../runtime/base/objects";
 import { definitionFileContent } from "../../runtime/programs/definitionFile";
 import {
   loadDefinition,
+  problemsIn,
   problemsOf,
   widgetCrd,
   widgetDefinition,
@@ -233,14 +233,9 @@ describe("on", () => {
         customResource: { ...operator.customResource, plural: "others", kind: "Other" },
         crd: {},
       };
-      try {
-        checkOperators([operator, other]);
-        return undefined;
-      } catch (error) {
-        assert.ok(error instanceof OperatorError);
-        assert.equal(error.problems.length, 1, error.message);
-        return error.message;
-      }
+      const problems = problemsIn(() => checkOperators([operator, other]));
+      assert.ok(problems.length <= 1, problems.join("\n"));
+      return problems[0];
     };
     assert.match(
       clash({}) ?? "",

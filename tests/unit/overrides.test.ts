@@ -6,10 +6,10 @@ import { reportOn } from "../../definition/definitionFile";
 import type { LoadOptions } from "../../definition/loadOperator";
 import { loadOperators } from "../../definition/loadOperators";
 import { override } from "../../definition/overrides";
-import { OperatorError, Problems } from "../../definition/problems";
+import { Problems } from "../../definition/problems";
 import { type OperatorDefinition, type OperatorOverrides, OVERRIDES } from "../../definition/schema";
 import type { Operator } from "../../runtime/operator/definition";
-import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
+import { addFiles, problemsIn, widgetCrd, writeFolder } from "./operatorFolder";
 import { operatorOptions } from "./operatorManifests";
 import { crdOf } from "./support/sampleOperators";
 
@@ -36,13 +36,8 @@ describe("overrides", () => {
     return operator;
   };
   const problems = (overrides: unknown): string[] => {
-    try {
-      loadOperators(root, { overrides } as LoadOptions);
-      return [];
-    } catch (error) {
-      assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) => problem.replace(/^\S*\/argosy-test-[^/]*\//, ""));
-    }
+    const found = problemsIn(() => loadOperators(root, { overrides } as LoadOptions));
+    return found.map((problem) => problem.replace(/^\S*\/argosy-test-[^/]*\//, ""));
   };
   const problemsOf = (overrides: unknown): string[] => problems({ widget: overrides });
 
