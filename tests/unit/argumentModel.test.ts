@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import * as pulumi from "@pulumi/pulumi";
 import fc from "fast-check";
-import { z } from "zod";
 import { argumentOf } from "../../components/arguments/argumentModel";
 import type { ArgoPlatformArgs } from "../../components/arguments/arguments";
 import {
@@ -10,51 +8,11 @@ import {
   OPERATORS_ARGUMENTS,
   PLATFORM_ARGUMENTS,
 } from "../../components/arguments/completeArguments";
-import { later } from "../../components/arguments/inputs";
 import { ConfigurationError } from "../../components/errors";
-import { about } from "../../components/manifests/about";
-import { fields, integer, listOf, oneOf, text } from "../../definition/checks";
 import { problemsIn } from "./operatorFolder";
 import { anyPlatformOptions } from "./support/platform";
 
 describe("what the schemas say of arguments", () => {
-  it("is the meaning, the form, the default and the key of each", () => {
-    const size = integer(1, 5, "")
-      .default(2)
-      .describe("The size.")
-      .meta(about({ key: "size" }));
-    assert.deepEqual(argumentOf("size", size), {
-      name: "size",
-      key: "size",
-      description: "The size.",
-      type: { kind: "integer" },
-      isOptional: true,
-      isLater: false,
-      default: 2,
-    });
-  });
-
-  it("is what an inner schema says, unless an outer one says something else", () => {
-    const mode = oneOf(["on", "off"], "")
-      .describe("A mode.")
-      .meta(about({ type: "Mode" }));
-    const { description, type } = argumentOf("mode", mode.optional().describe("The mode."));
-    assert.deepEqual(
-      [description, type],
-      ["The mode.", { kind: "words", type: "Mode", description: "The mode.", words: ["on", "off"] }],
-    );
-  });
-
-  it("has what is within it, under names that are made of the places", () => {
-    const inner = fields({ names: listOf(later(text("")), "") }, "").optional();
-    const { type } = argumentOf("", fields({ inner }, "").meta(about({ type: "Outer" })));
-    assert.ok(type.kind === "object" && type.fields[0]?.type.kind === "object");
-    assert.equal(type.fields[0].type.type, "OuterInner");
-    const [names] = type.fields[0].type.fields;
-    assert.ok(names?.type.kind === "list");
-    assert.deepEqual([names.isLater, names.type.each.isLater], [false, true]);
-  });
-
   it("is a sentence for every argument, and names every argument", () => {
     const missing: string[] = [];
     const visit = (argument: ReturnType<typeof argumentOf>, path: string) => {
@@ -71,11 +29,6 @@ describe("what the schemas say of arguments", () => {
     visit(argumentOf("", PLATFORM_ARGUMENTS), "platform");
     assert.deepEqual(missing, []);
     assert.deepEqual(Object.keys(DESCRIBED_ARGUMENTS.shape), Object.keys(OPERATORS_ARGUMENTS.shape));
-  });
-
-  it("says which arguments accept an Output", () => {
-    assert.ok(argumentOf("", later(z.string())).isLater);
-    assert.ok(later(z.string()).safeParse(pulumi.output("x")).success);
   });
 });
 

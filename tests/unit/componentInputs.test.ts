@@ -4,7 +4,8 @@ import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
 import type { OperatorsArgs } from "../../components/arguments/arguments";
 import { Operators } from "../../components/operators";
-import { type Registration, type Run, run } from "./support/program";
+import { named } from "./support/componentRuns";
+import { type Run, run } from "./support/program";
 import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
 
 /** How Pulumi marks what is not known yet, and what is secret (sdk/nodejs/runtime/rpc.ts). */
@@ -26,11 +27,6 @@ describe("values that are only known later", function () {
 
   const operators = (args: Partial<OperatorsArgs>) =>
     new Operators("shop", { handlers: sample.definitions, ...args });
-  const named = ({ registrations }: Run, name: string): Registration => {
-    const registration = registrations.find((each) => each.name === name);
-    assert.ok(registration, `${name} is not registered`);
-    return registration;
-  };
   /** Paths to every part of a value that is marked as unknown or as secret. */
   const pathsTo = (value: unknown, mark: string, at = ""): string[] => {
     if (typeof value !== "object" || value === null) return [];

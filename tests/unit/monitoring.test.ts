@@ -121,16 +121,6 @@ describe("the monitoring", function () {
     assert.ok(notices[0]?.includes(words), notices[0]);
   });
 
-  it("says of each alert what is wrong and what to do, each once", () => {
-    const names = alerts().map(({ alert }) => alert);
-    assert.equal(new Set(names).size, names.length);
-    for (const { alert, annotations } of alerts()) {
-      assert.match(alert, /^Argosy[A-Z]/);
-      assert.ok(annotations.summary.endsWith("."), annotations.summary);
-      assert.match(annotations.remedy, /kubectl|docs\//);
-    }
-  });
-
   it("alerts only about our own controllers", () => {
     const without = alertsOf(platformOptions({ argoEvents: "adopt", argoWorkflows: "adopt" }));
     const name = ({ alert }: Alert) => alert;
