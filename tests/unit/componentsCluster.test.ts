@@ -13,7 +13,7 @@ import type { ObjectMeta } from "../../runtime/base/objects";
 import { anotherCopy } from "./support/anotherCopy";
 import { logged, named, refused } from "./support/componentRuns";
 import { fakeLook, found } from "./support/fakeLook";
-import { assertEach, assertNone } from "./support/lists";
+import { assertNone } from "./support/lists";
 import { run } from "./support/program";
 import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
 
@@ -284,27 +284,6 @@ describe("the components and the cluster", function () {
       );
       assert.equal((await check({ ...mark("acme/shop/prod"), ...GOING })).problems.length, 1);
     });
-  });
-
-  it("has marks that say whose it is: accounts, namespaces, CRDs, and one object for each installation", async () => {
-    const { manifests } = await run(() => void operators({ handlers: everyForm.definitions }));
-    const owners = manifests
-      .filter(({ kind }) => kind === "ServiceAccount")
-      .flatMap(({ metadata }) => metadata.labels?.["argosy.dev/operator"] ?? []);
-    assert.deepEqual(new Set(owners), new Set(everyForm.definitions.map(({ name }) => `argosy.${name}`)));
-    const marked = manifests.filter(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
-    const ofKind = (kind: string) => marked.filter((each) => each.kind === kind);
-    assertEach(["Namespace", "CustomResourceDefinition", "ClusterRole"], (kind) => ofKind(kind).length, [
-      2,
-      11 + everyForm.definitions.length,
-      1,
-    ]);
-    const programs = marked.map(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
-    assert.deepEqual(new Set(programs), new Set(["organization/argosy/test"]));
-    const [marker] = ofKind("ClusterRole");
-    assert.equal(marker?.metadata.name, "argosy-installation-argosy");
-    // The API server answers an empty list with null: Pulumi would find a change at each `up`.
-    assert.ok(marker && !("rules" in marker));
   });
 
   it("has different names for the objects of two stacks", async () => {
