@@ -200,6 +200,23 @@ describe("the pods of the event path", () => {
   });
 });
 
+// The golden files have no annotations for Pulumi.
+describe("Pulumi", () => {
+  const shard = shardOf(RESIDENT, POD);
+  for (const [manifest, ...conditions] of [
+    [buildEventBus(OPTIONS), "Configured", "Deployed"],
+    [sourceIn(shard), "SourcesProvided", "Deployed"],
+    [buildSensor(shard, OPTIONS), "DependenciesProvided", "TriggersProvided", "Deployed"],
+  ] as const) {
+    it(`waits for what Argo says of the ${manifest.kind}, and changes it although Argo has written it back as its own`, () =>
+      assert.deepEqual(manifest.metadata.annotations, {
+        "pulumi.com/waitFor": JSON.stringify(conditions.map((condition) => `condition=${condition}`)),
+        "pulumi.com/timeoutSeconds": "180",
+        "pulumi.com/patchForce": "true",
+      }));
+  }
+});
+
 /** Without a placement, which makes specifications longer. */
 const PLAIN = { ...OPTIONS, placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] } };
 
