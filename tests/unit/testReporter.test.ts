@@ -113,16 +113,4 @@ describe("the reporter of the tests", function () {
     assert.equal(numbers, "1 passed, 1 failed, 1 skipped");
     assert.deepEqual(stdout.match(/^\d+ passed, .*$/gm), [numbers]);
   });
-
-  it("has the last word in `npm test`, once, with the numbers of all tests", () => {
-    const files = ["tests/unit/json.test.ts", "tests/unit/lines.test.ts"];
-    const { stdout, status } = node(
-      ["--conditions=@argosy-dev/source", "tools/bootstrap.mjs", "test", ...files],
-      [],
-    );
-    assert.equal(status, 0, stdout);
-    const results = stdout.match(/^\d+ passed, \d+ failed, \d+ skipped$/gm) ?? [];
-    assert.equal(results.length, 1, stdout);
-    assert.match(stdout, /\n[1-9]\d* passed, 0 failed, 0 skipped\n$/);
-  });
 });
