@@ -74,7 +74,6 @@ interface SourceSpec {
 
 interface PodTemplate {
   readonly metadata: { readonly annotations?: Record<string, string>; readonly labels: unknown };
-  readonly securityContext: object;
 }
 
 describe("the events of an operator", () => {
@@ -182,18 +181,6 @@ describe("buildSensor", () => {
 });
 
 describe("the pods of the event path", () => {
-  it("run where they are told to, as a user that is not root, and pull with the secrets given", () => {
-    for (const { template } of [sensorOf(RESIDENT), sourceOf(RESIDENT)]) {
-      const user = { runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532 };
-      assert.deepEqual({ ...template.securityContext, ...user }, template.securityContext);
-      const { imagePullSecrets, nodeSelector, tolerations } = template as unknown as Record<string, unknown>;
-      assert.deepEqual(
-        { imagePullSecrets, nodeSelector, tolerations },
-        { ...OPTIONS.placement, imagePullSecrets: [{ name: "registry" }] },
-      );
-    }
-  });
-
   it("carry labels by which a network policy knows a Sensor of any shard", () => {
     assert.deepEqual(sensorOf(RESIDENT).template.metadata.labels, sensorPodLabels("argosy"));
     assert.notDeepEqual(sourceOf(RESIDENT).template.metadata.labels, sensorPodLabels("argosy"));

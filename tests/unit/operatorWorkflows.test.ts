@@ -245,6 +245,10 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     assert.deepStrictEqual(handler.command.slice(2, 4), ["/argosy/engine/handler.sh", "--patience=300"]);
   });
 
+  it("has an account of its own, which is not the runner's", () => {
+    assert.equal(spec.serviceAccountName, "shop-run");
+  });
+
   it("has Argo's own containers keep to it too, whatever the Workflow controller's configuration says", () => {
     const initless = build({ execution: "pod" }, INITLESS);
     for (const [each, expected] of [

@@ -42,23 +42,6 @@ describe("the platform's manifests", () => {
     );
   });
 
-  it("put every workload on the nodes of the placement", () => {
-    fc.assert(
-      fc.property(anyPlatformOptions, (options) => {
-        const { imagePullSecrets = [], nodeSelector, tolerations } = options.placement;
-        for (const deployment of deploymentsOf(options)) {
-          const pod = podOf(deployment);
-          assert.deepStrictEqual(
-            pod.imagePullSecrets ?? [],
-            imagePullSecrets.map((name) => ({ name })),
-          );
-          assert.deepStrictEqual(pod.nodeSelector ?? {}, nodeSelector);
-          assert.deepStrictEqual(pod.tolerations ?? [], tolerations);
-        }
-      }),
-    );
-  });
-
   it("restart a program if its configuration changes, and only then", () => {
     const annotationsOf = (instanceId: string) =>
       deploymentsOf(platformOptions({ instanceId })).map(

@@ -105,7 +105,7 @@ describe("the options of what Argosy makes", function () {
   });
 
   it("reach every pod, those of Argo's included, and leave selectors and names alone", async () => {
-    const { manifests } = await made({ placement: everything("all") });
+    const { manifests } = await made({ placement: { ...everything("all"), imagePullSecrets: ["pull"] } });
     const workloads = workloadsOf(manifests);
     for (const { kind, metadata, spec } of workloads) {
       const text = JSON.stringify(spec);
@@ -114,6 +114,7 @@ describe("the options of what Argosy makes", function () {
         '"nodeSelector":{"all":"yes"}',
         '"tolerations":[{"key":"all","operator":"Exists"}]',
         '"nodeAffinity"',
+        '"imagePullSecrets":[{"name":"pull"}]',
         kind === "WorkflowTemplate" ? '"podPriorityClassName":"all"' : '"priorityClassName":"all"',
         '"example.com/all":"yes"',
       ]) {
