@@ -3,33 +3,10 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
 import { captured } from "./support/captured";
-import { codeBlocksOf } from "./support/codeBlocks";
-import { assertEach, assertNone } from "./support/lists";
+import { assertEach } from "./support/lists";
 import { codeIn } from "./support/markdown";
 import { PAGES } from "./support/pages";
 import { PROJECT } from "./support/projectCopy";
-
-describe("the pages of commands", () => {
-  const lines = ["docs/commands.md", "docs/previews.md", "docs/tasks/gitops.md"]
-    .flatMap(codeBlocksOf)
-    .filter(({ language }) => language === "sh")
-    .flatMap(({ code }) => code.trim().split("\n"))
-    .filter((line) => !line.startsWith("kubectl "));
-
-  it("shows commands", () => assert.ok(lines.length > 15));
-
-  for (const line of lines) {
-    it(`shows one that there is, with its options: ${line}`, async () => {
-      const [program, command = "", ...words] = line.split(" ");
-      assert.equal(program, "argosy");
-      const { result, stdout } = await captured(() => main([command, "--help"]));
-      assert.equal(result, 0);
-      assert.match(stdout, new RegExp(`^Usage: argosy ${command} `));
-      const options = words.filter((word) => word.startsWith("-"));
-      assertNone(options, (option) => !stdout.includes(`${option} `));
-    });
-  }
-});
 
 describe("the commands that pages name", () => {
   /** At the beginning of a line, of inline code or of a further command in the line. */

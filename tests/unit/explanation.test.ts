@@ -286,11 +286,6 @@ describe("an explanation", () => {
       { operators: [{ ...OPERATOR, namespaces: ["team-a"] }] },
       /No operator handles it: memcached handles only the namespaces team-a/,
     ],
-    [
-      { object: object({}, []), leader: undefined, unled: UNLED },
-      /never handled: .*\. No runner of argosy\.memcached leads: the operator is scaled to zero\.$/,
-      /^Scale it up\.$/,
-    ],
   ] as [Partial<Known>, RegExp, RegExp?][]) {
     it(`of an object says: ${titleOf(says)}`, () => {
       const { fine, summary, advice } = explain(known(more));
@@ -453,9 +448,7 @@ describe("the place that standard error names", () => {
       { file: "main.js", line: 3 },
     ],
     ["an ES module", "    at file:///argosy/handler/lib/a.mjs:7:1", { file: "lib/a.mjs", line: 7 }],
-    ["Bash", "main.sh: line 4: jq: command not found", { file: "main.sh", line: 4 }],
     ["a compiler", "main.go:5:2: undefined: x", { file: "main.go", line: 5 }],
-    ["an answered exception", "main.py:12 in reconcile: KeyError: 'a'", { file: "main.py", line: 12 }],
     ["nothing that is the author's", "    at node:internal/main:1:1", undefined],
     ["nothing", "it broke", undefined],
   ] as const) {

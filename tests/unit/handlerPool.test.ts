@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, rmdirSync } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
 import type { ReconcileFailure } from "../../runtime/base/failure";
 import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handler/handlerPool";
 import { eventually } from "../support/eventually";
@@ -265,34 +263,6 @@ describe("HandlerPool", () => {
     const late = await failureOf(() => pool.ask(question()));
     assert.equal(late.reason, "HandlerNotStarted");
   });
-
-  const inOtherLanguages = {
-    Python: [
-      "python3",
-      "-c",
-      [
-        "import json, sys",
-        "for request in map(json.loads, sys.stdin):",
-        "    print(json.dumps({'id': request['id'], 'word': request['object']['metadata']['name']}), flush=True)",
-      ].join("\n"),
-    ],
-    JavaScript: [
-      "node",
-      "-e",
-      `require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-        const { id, object } = JSON.parse(line);
-        console.log(JSON.stringify({ id, word: object.metadata.name }));
-      })`,
-    ],
-  };
-  for (const [language, command] of Object.entries(inOtherLanguages)) {
-    it(`runs a handler of the general form in ${language} as in shell`, async () => {
-      start("", { transport: new ChildProcessTransport({ command, folder: tmpdir(), env: {} }) });
-      for (const word of ["a", "b", "c"]) assert.equal((await ask(word)).rest, word);
-      assert.equal(pool.size, 1);
-      assert.deepStrictEqual(failures, []);
-    });
-  }
 });
 
 describe("HandlerPool, in tests that wait for seconds,", () => {

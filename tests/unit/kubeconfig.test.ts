@@ -9,7 +9,7 @@ import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { rememberVariables } from "../environment";
 import { addFiles, writeFolder } from "./operatorFolder";
 import { errorOf } from "./support/failures";
-import { json, TestApiServer } from "./support/testApiServer";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 const KUBECONFIG = {
   apiVersion: "v1",
@@ -276,4 +276,32 @@ describe("the connection of a kubeconfig", () => {
       putBack();
     }
   });
+});
+
+describe("cli: the user's cluster", () => {
+  let api: TestApiServer;
+  beforeEach(async () => {
+    api = await TestApiServer.start();
+  });
+  afterEach(() => api.stop());
+
+  const open = () => openUsersCluster({ kubeconfig: api.kubeconfig() });
+
+  it("is opened if it answers", async () => {
+    api.answer = (_, response) => json(response, { major: "1" });
+    assert.equal((await open()).isUsers, true);
+  });
+
+  for (const [what, code, message] of [
+    [
+      "does not recognize the user, with what to do",
+      401,
+      /does not recognize the user .*Log in to the cluster again/,
+    ],
+    ["is busy", 503, /does not answer: .*Start it, or name another cluster/],
+  ] as const)
+    it(`is not opened if it ${what}`, async () => {
+      api.answer = (_, response) => refuse(response, code, { message: "no" });
+      await assert.rejects(open(), message);
+    });
 });
