@@ -10,6 +10,7 @@ import { eventCommands } from "../../cli/dev/outsideEvents";
 import type { Running } from "../../cli/dev/workshop";
 import { runOf } from "../../cli/inspect/runs";
 import { loadOperator } from "../../definition/loadOperator";
+import { ReconcileFailure } from "../../runtime/base/failure";
 import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { NotLeadingError } from "../../runtime/leadership/term";
@@ -18,6 +19,7 @@ import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { rememberVariables } from "../environment";
 import { writeFolder } from "./operatorFolder";
 import { assertEach } from "./support/lists";
+import { reconcileReport } from "./support/objects";
 
 const SERVER = "https://127.0.0.1:6443";
 
@@ -34,22 +36,21 @@ function operatorThatRuns(name: string, schedules = {}): Running {
   } as unknown as Running;
 }
 
-describe("the server of argosy dev", () => {
-  let cache: string;
-  let putBack: () => void;
-  let server: LocalServer;
-  const running = [operatorThatRuns("one"), operatorThatRuns("two", { nightly: {} })];
+let cache: string;
+let server: LocalServer;
 
+/** Has the server run during the tests of a describe, with a cache of its own. */
+function useServer(running: readonly object[], client: object = {}, told: string[] = []): void {
+  const putBack = rememberVariables("ARGOSY_CACHE");
   before(async () => {
     cache = writeFolder({});
-    putBack = rememberVariables("ARGOSY_CACHE");
     process.env["ARGOSY_CACHE"] = cache;
     server = await startLocalServer({
       port: 0,
-      running: () => running,
+      running: () => running as Running[],
       record: new DevRecord(),
-      client: { server: SERVER } as KubernetesClient,
-      onEvent: () => {},
+      client: { server: SERVER, now: Date.now, ...client } as unknown as KubernetesClient,
+      onEvent: (line) => told.push(line),
     });
   });
   after(() => {
@@ -57,6 +58,10 @@ describe("the server of argosy dev", () => {
     assert.deepEqual(devProcesses(SERVER), []);
     putBack();
   });
+}
+
+describe("the server of argosy dev", () => {
+  useServer([operatorThatRuns("one"), operatorThatRuns("two", { nightly: {} })]);
 
   it("gives the metrics of all engines as one text, without the token", async () => {
     const text = await (await fetch(`${server.url}/metrics`)).text();
@@ -133,39 +138,26 @@ const queued: Operator = {
 };
 
 describe("events that argosy dev takes", () => {
-  let cache: string;
-  let putBack: () => void;
-  let server: LocalServer;
   let created: Manifest[];
   const told: string[] = [];
+  /** An operator of comments that also looks at the header with GitHub's event. */
+  const marked: Operator = {
+    ...comments,
+    name: "marked",
+    on: comments.on?.map((event) => ({ ...event, when: { "body.X-GitHub-Event": "issue_comment" } })),
+  };
 
-  before(async () => {
-    cache = writeFolder({});
-    putBack = rememberVariables("ARGOSY_CACHE");
-    process.env["ARGOSY_CACHE"] = cache;
-    const client = {
-      server: "https://127.0.0.1:6443",
-      now: Date.now,
-      get: async () => ({ metadata: { name: "crd", uid: "u" } }) as KubernetesObject,
-      create: async (_: unknown, manifest: Manifest) => {
-        created.push(manifest);
-        return manifest as KubernetesObject;
-      },
-    } as unknown as KubernetesClient;
-    server = await startLocalServer({
-      port: 0,
-      running: () => [comments, releases, queued].map((operator) => ({ operator }) as Running),
-      record: new DevRecord(),
-      client,
-      onEvent: (line) => told.push(line),
-    });
-  });
+  const operators = [comments, releases, queued, marked].map((operator) => ({ operator }));
+  const client = {
+    get: async () => ({ metadata: { name: "crd", uid: "u" } }),
+    create: async (_: unknown, manifest: Manifest) => {
+      created.push(manifest);
+      return manifest;
+    },
+  };
+  useServer(operators, client, told);
   beforeEach(() => {
     created = [];
-  });
-  after(() => {
-    server.close();
-    putBack();
   });
 
   async function post(where: string, body: unknown, headers: Record<string, string> = {}) {
@@ -190,41 +182,12 @@ describe("events that argosy dev takes", () => {
   });
 
   it("have what GitHub's source adds to the body, and no token of argosy dev", async () => {
-    const seen: unknown[] = [];
-    const [event] = comments.on ?? [];
-    const marked: Operator = {
-      ...comments,
-      name: "marked",
-      on: [{ ...(event as NonNullable<typeof event>), when: { "body.X-GitHub-Event": "issue_comment" } }],
-    };
     const comment = { id: 7, body: "/deploy", user: { login: "ada" }, created_at: "2026-11-22T10:00:00Z" };
     const body = { repository: { full_name: "a/b" }, issue: { number: 4 }, comment };
-    const own = await startLocalServer({
-      port: 0,
-      running: () => [{ operator: marked } as Running],
-      record: new DevRecord(),
-      client: {
-        server: "https://127.0.0.1:1",
-        now: Date.now,
-        get: async () => undefined,
-        create: async (_: unknown, manifest: Manifest) => seen.push(manifest),
-      } as unknown as KubernetesClient,
-      onEvent: () => {},
-    });
-    try {
-      const send = (headers: Record<string, string>) =>
-        fetch(`${own.url}/events/marked/deploy`, {
-          method: "POST",
-          body: JSON.stringify(body),
-          headers: { authorization: `Bearer ${own.token}`, ...headers },
-        });
-      assert.equal((await send({})).status, 200);
-      assert.equal((await send({ "x-github-event": "issue_comment" })).status, 201);
-      assert.equal(seen.length, 1);
-      assert.ok(!JSON.stringify(seen).includes(own.token));
-    } finally {
-      own.close();
-    }
+    assert.equal((await post("marked/deploy", body)).status, 200);
+    assert.equal((await post("marked/deploy", body, { "x-github-event": "issue_comment" })).status, 201);
+    assert.equal(created.length, 1);
+    assert.ok(!JSON.stringify(created).includes(server.token));
   });
 
   it("are the whole body for a source that is neither a webhook nor GitHub", async () => {
@@ -252,31 +215,14 @@ const customResource = { group: "cache.example.com", version: "v1", kind: "Cache
 const operator = { name: "cache", installation: "argosy", customResource } as Operator;
 
 let ids = 0;
-function report(more: Partial<ReconcileReport> = {}): ReconcileReport {
-  return {
-    id: `id-${++ids}`,
-    operator: "cache",
-    kind: "Cache",
-    namespace: "shop",
-    name: "sessions",
-    uid: "u",
-    generation: 1,
-    attempt: 1,
-    event: "reconcile",
-    result: "succeeded",
+const report = (more: Partial<ReconcileReport> = {}) =>
+  reconcileReport({
+    ...{ id: `id-${++ids}`, operator: "cache", kind: "Cache", namespace: "shop", name: "sessions", uid: "u" },
     changes: [{ verb: "created", apiVersion: "v1", kind: "ConfigMap", name: "made", namespace: "shop" }],
-    log: "",
-    durationMs: 3,
     ...more,
-  } as ReconcileReport;
-}
+  });
 const failure = (message: string, log = "") =>
-  report({
-    result: "failed",
-    changes: [],
-    log,
-    failure: { reason: "HandlerError", message },
-  } as object);
+  report({ result: "failed", changes: [], log, failure: new ReconcileFailure("HandlerError", message) });
 
 describe("the record of argosy dev", () => {
   it("has the runs that a cluster would record, with the kind of their objects", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
-import { parseDocument } from "yaml";
+import { parse, parseDocument } from "yaml";
 import { main } from "../../cli/argosy";
 import { manifestYaml, textOf, yaml } from "../../cli/common/yaml";
 import { runOf } from "../../cli/inspect/runs";
@@ -13,6 +13,7 @@ import type { KubernetesObject } from "../../runtime/base/objects";
 import { WORKFLOWS } from "../../runtime/report/workflows";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { anyCharacter } from "./support/anyCharacter";
 import { captured } from "./support/captured";
 import { useWidgetFolder } from "./support/widgetFolder";
 
@@ -64,7 +65,10 @@ describe("argosy files", () => {
 });
 
 /** Texts that some reader of YAML reads otherwise. */
-const TRAPS = ["<<", "yes", "n", "On", "0644", "1_0", "0b1", "1:20", "a\u0085b", "\u2028", "~", "null"];
+const TRAPS = [
+  ...["<<", "yes", "n", "On", "off", "y", "0644", "017", "0o17", "1_0", "0b1", "1:20", "12:30:45", "1e3"],
+  ...["a\u0085b", "\u2028", "~", "null", ""],
+];
 
 describe("YAML that a command writes", () => {
   const value = { data: { "<<": "kept", other: { "<<": 1 } } };
@@ -84,13 +88,14 @@ describe("YAML that a command writes", () => {
     assert.deepEqual(parseDocument(textOf(document)).toJS(), { a: 1, b: value });
   });
 
-  it("is accepted by readYaml, whatever the texts and keys, and has only the line ends of every YAML", () => {
-    const text = fc.oneof(fc.constantFrom(...TRAPS), fc.string());
+  it("is accepted by readYaml, and a manifest is read alike by YAML 1.1, whatever the texts and keys, and has only the line ends of every YAML", () => {
+    const text = fc.oneof(fc.constantFrom(...TRAPS), fc.string(), fc.string({ unit: anyCharacter }));
     const content = fc.record({ object: fc.dictionary(text, fc.oneof(text, fc.array(text))) });
     fc.assert(
       fc.property(content, (given) => {
-        const wanted = JSON.parse(JSON.stringify(given)) as unknown;
-        for (const written of [yaml(wanted), manifestYaml(wanted as object)]) {
+        const wanted = JSON.parse(JSON.stringify(given)) as object;
+        assert.deepEqual(parse(manifestYaml(wanted), { version: "1.1" }), wanted);
+        for (const written of [yaml(wanted), manifestYaml(wanted)]) {
           assert.doesNotMatch(written, /[\u0085\u2028\u2029]/);
           const file = path.join(folder, "a.yaml");
           writeFileSync(file, written);

@@ -262,16 +262,12 @@ describe("argosy verdict", function () {
     assert.deepEqual([result, stderr], [0, ""]);
   });
 
-  /** Installs packages/operators as npm does in a workspace. */
-  function installOperators(): void {
+  it("takes the packages of a workspace from the ref, with their own packages", async () => {
+    // As npm installs packages/operators in a workspace.
     rmSync(path.join(root, "node_modules"));
     for (const each of readdirSync(path.join(ROOT, "node_modules")))
       addLink(path.join(ROOT, "node_modules", each), path.join(root, "node_modules", each));
     addLink("../../packages/operators", path.join(root, "node_modules/@acme/operators"));
-  }
-
-  it("takes the packages of a workspace from the ref, with their own packages", async () => {
-    installOperators();
     const handlers =
       'require("path").join(require.resolve("@acme/operators/package.json"), "..", "handlers")';
     const files = {
@@ -293,25 +289,6 @@ describe("argosy verdict", function () {
     assert.equal(stderr, "");
     assert.match(stdout, /status/);
     assert.equal(result, 3);
-  });
-
-  it("takes a compiled package of a workspace as it is today", async () => {
-    installOperators();
-    const files = program("handlers");
-    addFiles(root, {
-      ...files,
-      "index.ts": files["index.ts"].replace('"./handlers"', 'require("@acme/operators").handlers'),
-      ".gitignore": "node_modules\ndist\n",
-      "packages/operators/package.json": '{ "name": "@acme/operators", "main": "dist/index.js" }',
-      "packages/operators/dist/index.js":
-        'exports.handlers = require("node:path").join(__dirname, "../handlers");',
-      ...operatorIn("packages/operators/handlers/a"),
-    });
-    commit("compiled");
-    addFiles(root, { "packages/operators/handlers/a/crd.yaml": WITH_STATUS });
-    const { result, stderr } = await argosy("compiled");
-    assert.match(stderr, /^compiled lacks files of @acme\/operators, /);
-    assert.equal(result, 0);
   });
 
   it("names the files of the ref that have a mistake, and the packages that are missing", async () => {

@@ -2,16 +2,12 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import fc from "fast-check";
-import { parse } from "yaml";
-import { manifestYaml } from "../../cli/common/yaml";
 import { type Made, manifestsOf, readResources } from "../../cli/render/manifests";
 import { renderStack } from "../../cli/render/renderStack";
 import { runProgram } from "../../cli/render/runProgram";
 import { readStackConfiguration } from "../../cli/render/stackConfiguration";
 import type { Manifest } from "../../runtime/base/objects";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
-import { anyCharacter } from "./support/anyCharacter";
 import { assertEach } from "./support/lists";
 import { titleOf } from "./support/titles";
 
@@ -63,36 +59,6 @@ describe("render", () => {
     };
     await runProgram(program, { project: "argosy", stack: "dev", values });
     assert.deepEqual(seen, ["/home/somebody/.kube/config", "prod"]);
-  });
-
-  describe("writes YAML", () => {
-    /** Texts that one version of YAML or the other takes for something else. */
-    const treacherous = [
-      "yes",
-      "off",
-      "y",
-      "017",
-      "0o17",
-      "0b1",
-      "1_000",
-      "12:30:45",
-      "1e3",
-      "~",
-      "",
-      "null",
-    ];
-    const texts = fc.oneof(fc.constantFrom(...treacherous), fc.string(), fc.string({ unit: anyCharacter }));
-
-    it("that YAML 1.1, as kubectl reads it, and YAML 1.2 read alike", () => {
-      fc.assert(
-        fc.property(fc.dictionary(texts, texts), (data) => {
-          const manifest = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { ...data } };
-          const text = manifestYaml(manifest);
-          assert.deepEqual(parse(text), manifest);
-          assert.deepEqual(parse(text, { version: "1.1" }), manifest);
-        }),
-      );
-    });
   });
 
   /** Resources of which only Pulumi knows what becomes of them. */
