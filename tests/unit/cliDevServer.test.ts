@@ -144,7 +144,7 @@ describe("events that argosy dev takes", () => {
   const marked: Operator = {
     ...comments,
     name: "marked",
-    on: comments.on?.map((event) => ({ ...event, when: { "body.X-GitHub-Event": "issue_comment" } })),
+    on: (comments.on ?? []).map((event) => ({ ...event, when: { "body.X-GitHub-Event": "issue_comment" } })),
   };
 
   const operators = [comments, releases, queued, marked].map((operator) => ({ operator }));

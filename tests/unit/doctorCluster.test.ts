@@ -6,37 +6,23 @@ import type { Finding } from "../../cli/doctor/checkup";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { checkNode } from "../../cli/doctor/machine";
 import type { KubernetesObject } from "../../runtime/base/objects";
-import type { Resource } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { ApiError } from "../../runtime/kubernetes/errors";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { rememberVariables } from "../environment";
 import { widgetCrd, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
-import { operator } from "./support/objects";
+import { clusterToLookAt } from "./support/clusterToLookAt";
+import { observed, operator } from "./support/objects";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const at = (secondsAgo: number) => new Date(NOW.getTime() - secondsAgo * 1000).toISOString();
 
-function there(kind: string, name: string, more: object): KubernetesObject {
-  const metadata = { name, namespace: "argosy", uid: "u", resourceVersion: "1" };
-  return { apiVersion: "v1", kind, metadata, ...more };
-}
+const there = (kind: string, name: string, content: object) =>
+  observed(kind, content, { name, namespace: "argosy" });
 
 function deployed(name: string): KubernetesObject {
   const data = { [DEFINITION_FILE]: definitionFileContent(operator({ name })) };
   return there("ConfigMap", `${name}-definition`, { data });
-}
-
-/** A cluster with these objects. */
-function clusterWith(...objects: readonly KubernetesObject[]): KubernetesClient {
-  return {
-    read: async () => ({ gitVersion: "v1.34.0", resources: [] }),
-    list: async () => {},
-    listAll: async ({ kind }: Resource) => objects.filter((each) => each.kind === kind),
-    get: async ({ kind }: Resource, { name }: { name: string }) =>
-      objects.find((each) => each.kind === kind && each.metadata.name === name),
-  } as unknown as KubernetesClient;
 }
 
 describe("argosy doctor in a cluster", () => {
@@ -44,7 +30,7 @@ describe("argosy doctor in a cluster", () => {
     (await examineCluster(cluster, program, NOW)).filter((each) => each.what === what);
 
   it("names each operator of the program that the cluster does not have, which is no problem", async () => {
-    const cluster = clusterWith(deployed("cache"));
+    const cluster = clusterToLookAt([deployed("cache")]);
     const found = await examineCluster(cluster, ["cache", "press"], NOW);
     assert.deepEqual(
       found.filter(({ what }) => what === "operator press"),
@@ -62,14 +48,14 @@ describe("argosy doctor in a cluster", () => {
     assert.equal(found.filter(({ what }) => what === "operator cache").length, 1);
     // One whose definition cannot be read is deployed too.
     const strange = there("ConfigMap", "press", { data: {} });
-    const [unread, ...others] = await about(clusterWith(deployed("cache"), strange), "operator press", [
+    const [unread, ...others] = await about(clusterToLookAt([deployed("cache"), strange]), "operator press", [
       "press",
     ]);
     assert.deepEqual([unread?.state, others], ["missing", []]);
   });
 
   it("says once that the cluster has no operators, and both remedies", async () => {
-    const found = await examineCluster(clusterWith(), ["cache", "press"], NOW);
+    const found = await examineCluster(clusterToLookAt([]), ["cache", "press"], NOW);
     assert.deepEqual(
       found.filter(({ what }) => what.startsWith("operator")).map(({ seen }) => seen),
       ["none is installed"],
@@ -82,10 +68,7 @@ describe("argosy doctor in a cluster", () => {
   });
 
   it("says nothing of operators that it may not see", async () => {
-    const refused = async () => {
-      throw new ApiError(403, { message: "you may not" }, "GET");
-    };
-    const cluster = { ...clusterWith(), listAll: refused } as unknown as KubernetesClient;
+    const cluster = clusterToLookAt([], (verb) => verb === "list");
     assert.deepEqual(await about(cluster, "operator press", ["press"]), []);
   });
 
@@ -97,7 +80,7 @@ describe("argosy doctor in a cluster", () => {
       const conditions = [{ type: "Progressing", message: "It is waited for.", ...condition }];
       const status = { readyReplicas: 1, unavailableReplicas, conditions };
       const runner = there("Deployment", "cache-runner", { spec: { replicas: 1 }, status });
-      const [finding] = await about(clusterWith(deployed("cache"), runner, leads), "operator cache");
+      const [finding] = await about(clusterToLookAt([deployed("cache"), runner, leads]), "operator cache");
       return finding;
     };
     const progressing = { status: "True", reason: "ReplicaSetUpdated" };

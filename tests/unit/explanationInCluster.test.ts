@@ -6,12 +6,10 @@ import type { Known } from "../../cli/inspect/known";
 import { lookAt } from "../../cli/inspect/look";
 import type { InstalledOperator } from "../../cli/inspect/readInstalled";
 import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/base/objects";
-import type { Resource } from "../../runtime/base/resource";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Operator } from "../../runtime/operator/definition";
 import { conditionsOfObject, memoryStatus } from "../../runtime/remember/memoryKind";
+import { clusterToLookAt } from "./support/clusterToLookAt";
 import { observed, operator } from "./support/objects";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
@@ -62,13 +60,7 @@ interface Cluster {
 
 /** What a look at an object finds in a cluster. */
 async function lookIn({ operators = [], there = [], refused = [] }: Cluster, of = object()) {
-  const client = {
-    get: async ({ kind }: Resource, { name }: { name: string }) => {
-      if (refused.includes(kind)) throw new ApiError(403, { message: "you may not" }, "GET");
-      return there.find((each) => each.kind === kind && each.metadata.name === name);
-    },
-    listAll: async ({ kind }: Resource) => there.filter((each) => each.kind === kind),
-  } as unknown as KubernetesClient;
+  const client = clusterToLookAt(there, (_, kind) => refused.includes(kind));
   const target = { resource: DEPLOYMENTS, name: of.metadata, operators, unreadable: [] };
   const unread: string[] = [];
   const found = await lookAt(client, of, target, (what) => unread.push(what));

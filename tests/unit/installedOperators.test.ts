@@ -6,58 +6,42 @@ import { formatFinding } from "../../cli/commands/doctor";
 import { plain } from "../../cli/common/terminal";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { installedOperators, kindsOf, tellLeftOut } from "../../cli/inspect/installed";
-import { findRun } from "../../cli/inspect/runs";
+import { findRun, listRuns } from "../../cli/inspect/runs";
 import { buildRoles } from "../../components/manifests/operator/rbac";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
-import type { KubernetesObject, Manifest, ObjectName } from "../../runtime/base/objects";
-import type { Resource } from "../../runtime/base/resource";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Operator } from "../../runtime/operator/definition";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { clusterToLookAt } from "./support/clusterToLookAt";
 import { assertEach } from "./support/lists";
-import { operator } from "./support/objects";
+import { observed, operator } from "./support/objects";
 import { type Answer, json, TestApiServer } from "./support/testApiServer";
 
 const written = (name: string, more: Partial<Operator> = {}) =>
   JSON.parse(definitionFileContent(operator({ name, execution: "pod", ...more })));
 
 /** The ConfigMap of an operator's definition, as a version of Argosy deployed it. */
-function configMap(name: string, version: string | undefined, content: unknown): KubernetesObject {
+function configMap(
+  name: string,
+  version: string | undefined,
+  content: unknown,
+  namespace = "argosy",
+): KubernetesObject {
   const versionLabel = version !== undefined && { "app.kubernetes.io/version": version };
   const labels = { "app.kubernetes.io/name": name, ...versionLabel };
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: `${name}-definition-1`, namespace: "argosy", uid: "u", resourceVersion: "1", labels },
-    data: { [DEFINITION_FILE]: typeof content === "string" ? content : JSON.stringify(content) },
-  };
+  const data = { [DEFINITION_FILE]: typeof content === "string" ? content : JSON.stringify(content) };
+  return observed("ConfigMap", { data }, { name: `${name}-definition-1`, namespace, labels });
 }
 
 const SHOP = configMap("shop", ARGOSY_VERSION, written("shop"));
 
-/** A cluster with these ConfigMaps, in which nothing else may be listed. */
-function clusterWith(...configMaps: readonly KubernetesObject[]): KubernetesClient {
-  return clusterThat(async () => undefined, ...configMaps);
-}
-
-/** The same, with objects that are read by their names. */
-function clusterThat(
-  get: (resource: Resource, name: ObjectName) => Promise<KubernetesObject | undefined>,
-  ...configMaps: readonly KubernetesObject[]
-): KubernetesClient {
-  return {
-    get,
-    read: async () => ({ gitVersion: "v1.34.0", resources: [] }),
-    list: async () => {},
-    listAll: async ({ kind }: Resource) => {
-      if (kind !== "ConfigMap") throw new ApiError(403, { message: "you may not" }, "GET");
-      return configMaps;
-    },
-  } as unknown as KubernetesClient;
-}
+/** A cluster with these objects, of which only ConfigMaps may be listed. */
+const clusterWith = (...objects: readonly KubernetesObject[]) =>
+  clusterToLookAt(objects, (verb, kind) => verb === "list" && kind !== "ConfigMap");
 
 describe("the installed operators", () => {
   it("have the version of Argosy that deployed them, if it is known", async () => {
@@ -107,30 +91,26 @@ describe("the installed operators", () => {
     });
   }
 
-  const runOf = (namespace: string, operator = "argosy.cache") => {
-    const labels = { "argosy.dev/operator": operator };
-    return { metadata: { name: "cache-1", namespace, uid: namespace, resourceVersion: "1", labels } };
-  };
-  const runFound = async (configMaps: readonly KubernetesObject[], ...runs: readonly object[]) => {
-    const listAll = async ({ kind }: Resource) => (kind === "ConfigMap" ? configMaps : runs);
-    const cluster = { ...clusterWith(), listAll } as unknown as KubernetesClient;
+  const runOf = (namespace: string, operator = "argosy.cache") =>
+    observed("Workflow", {}, { name: "cache-1", namespace, labels: { "argosy.dev/operator": operator } });
+  const runFound = async (...objects: readonly KubernetesObject[]) => {
+    const cluster = clusterToLookAt(objects);
     return findRun(cluster, "cache-1", await installedOperators(cluster));
   };
 
   it("have their runs in their own namespace, whatever run of the same name is made up elsewhere", async () => {
     const made = configMap("cache", ARGOSY_VERSION, cache);
-    const run = await runFound([made], runOf("a-team"), runOf("argosy"), runOf("team"));
+    const run = await runFound(made, runOf("a-team"), runOf("argosy"), runOf("team"));
     assert.equal(run.metadata.namespace, "argosy");
   });
 
   it("have no run of which nothing says that it is the real one of several with its name", async () => {
-    const madeUp = configMap("evil", ARGOSY_VERSION, { ...cache, name: "evil" });
     const found = [
       configMap("cache", ARGOSY_VERSION, cache),
-      { ...madeUp, metadata: { ...madeUp.metadata, namespace: "a-team" } },
+      configMap("evil", ARGOSY_VERSION, { ...cache, name: "evil" }, "a-team"),
     ];
-    const refused = (...runs: readonly object[]) =>
-      assert.rejects(runFound(found, ...runs), {
+    const refused = (...runs: readonly KubernetesObject[]) =>
+      assert.rejects(runFound(...found, ...runs), {
         message:
           "The namespaces a-team and argosy have a run cache-1, and only one of these can be real. Delete the others.",
       });
@@ -149,28 +129,15 @@ describe("the installed operators", () => {
   it("are where an administrator put them, wherever a tenant has made up the same one", async () => {
     const real = configMap("cache", ARGOSY_VERSION, cache);
     // It is older than the real one, whose definition has changed since.
-    const forged = configMap("cache", ARGOSY_VERSION, { ...cache, namespaces: ["team"] });
-    const made = [{ ...forged, metadata: { ...forged.metadata, namespace: "team" } }, real];
+    const forged = configMap("cache", ARGOSY_VERSION, { ...cache, namespaces: ["team"] }, "team");
+    const made = [forged, real];
     for (const namespaces of ["all", ["argosy", "b"]] as const) {
       const roles: Manifest[] = buildRoles(operator({ name: "cache", namespaces }), "argosy");
-      const found = await installedOperators(
-        clusterThat(
-          async ({ kind }, { name }) => {
-            const isIt = (each: Manifest) => each.kind === kind && each.metadata.name === name;
-            return roles.find(isIt) as KubernetesObject | undefined;
-          },
-          ...made,
-        ),
-      );
+      const found = await installedOperators(clusterWith(...made, ...(roles as KubernetesObject[])));
       assertEach(found.operators, ({ home }) => home, ["argosy"]);
       assert.deepEqual(found.unreadable, []);
     }
-    const refused = clusterThat(
-      async () => {
-        throw new ApiError(403, { message: "forbidden" }, "GET binding");
-      },
-      ...made,
-    );
+    const refused = clusterToLookAt(made, (verb) => verb === "get");
     for (const cluster of [refused, clusterWith(...made)]) {
       const found = await installedOperators(cluster);
       assert.deepEqual([found.operators, found.unreadable.map(({ home }) => home)], [[], ["team", "argosy"]]);
@@ -304,5 +271,25 @@ describe("a command in a cluster with an operator whose definition it cannot rea
       assert.ok(text.includes(word), text);
       for (const each of "\u001b\u0007\u009b\u202e") assert.ok(!text.includes(each), JSON.stringify(text));
     }
+  });
+});
+
+describe("runs in a cluster without Argo Workflows", () => {
+  const client = {
+    listAll: async () => {
+      throw new ApiError(404, { message: "404 page not found" }, "GET /apis/argoproj.io/v1alpha1/workflows");
+    },
+  } as unknown as KubernetesClient;
+
+  it("are none", async () => {
+    const { runs, unseen } = await listRuns(client, { homes: [] }, () => undefined);
+    assert.deepEqual([runs, unseen], [[], undefined]);
+  });
+
+  it("are not found by name, and the message says why", async () => {
+    await assert.rejects(findRun(client, "cache-1", { operators: [], unreadable: [] }), {
+      message:
+        /^There is no run cache-1 in this cluster\. .* Without Argo Workflows no runs are kept, except by argosy dev\./,
+    });
   });
 });
