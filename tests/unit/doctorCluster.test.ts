@@ -72,6 +72,17 @@ describe("argosy doctor in a cluster", () => {
     assert.deepEqual(await about(cluster, "operator press", ["press"]), []);
   });
 
+  it("says of an operator that is scaled to zero how that ends", async () => {
+    const runner = there("Deployment", "cache-runner", { spec: { replicas: 0 } });
+    const cluster = clusterToLookAt([deployed("cache"), runner]);
+    const [{ state, seen, remedy } = {}] = await about(cluster, "operator cache");
+    assert.deepEqual([state, seen], ["warning", "is scaled to zero"]);
+    assert.equal(
+      remedy,
+      "Scale it to the number of runners that the program has, 1 by default: kubectl -n argosy scale deployment cache-runner --replicas=1",
+    );
+  });
+
   describe("says of the roll-out of a runner, of which a former pod leads,", () => {
     const rollOut = async (condition: object, unavailableReplicas?: number) => {
       const leads = there("Lease", "argosy-argosy.cache", {
