@@ -8,7 +8,7 @@ import { main } from "../../cli/argosy";
 import { keepingLineEnds } from "../../cli/common/lineEnds";
 import { takeLock } from "../../cli/controlPlane/lock";
 import type { Json } from "../../runtime/base/objects";
-import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
+import { addFiles, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { assertEach } from "./support/lists";
 
@@ -76,17 +76,8 @@ describe("argosy add", () => {
   });
 
   it("adds an event from outside, which makes objects of what the CRD's spec has", async () => {
-    const openAPIV3Schema = {
-      type: "object",
-      properties: {
-        spec: {
-          type: "object",
-          required: ["size"],
-          properties: { size: { type: "integer" }, plan: { type: "string" } },
-        },
-      },
-    };
-    const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema } };
+    const properties = { size: { type: "integer" }, plan: { type: "string" } };
+    const version = widgetVersion({}, { spec: { type: "object", required: ["size"], properties } });
     addFiles(root, { "handlers/widget/crd.yaml": widgetCrd({ versions: [version] }) });
     const stdout = await add("event", "widget", "order-placed", "--namespace", "shop");
     assert.ok(read().startsWith(DEFINITION), read());

@@ -9,12 +9,12 @@ import { runOf } from "../../cli/inspect/runs";
 import { checkCommand, commandOnPath } from "../../definition/commandOnPath";
 import { Problems } from "../../definition/problems";
 import { readYaml } from "../../definition/readYaml";
-import type { KubernetesObject } from "../../runtime/base/objects";
 import { WORKFLOWS } from "../../runtime/report/workflows";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { anyCharacter } from "./support/anyCharacter";
 import { captured } from "./support/captured";
+import { observed } from "./support/objects";
 import { useWidgetFolder } from "./support/widgetFolder";
 
 describe("argosy files", () => {
@@ -172,18 +172,19 @@ describe("commandOnPath", () => {
 
 const FORBIDDEN = 'pods "press-1" is forbidden: exceeded quota: none';
 
-/** What `argosy runs` and `argosy explain` say of a run in a pod of its own. */
+/** A run, as `argosy runs` and `argosy explain` know it. */
+const runWith = (content: object, labels: Record<string, string> = {}) =>
+  runOf(
+    observed(
+      WORKFLOWS.kind,
+      { apiVersion: WORKFLOWS.apiVersion, ...content },
+      { name: "press-1", namespace: "argosy", labels },
+    ),
+    (identity) => (identity === "argosy.press" ? { apiVersion: "a/v1", kind: "Press" } : undefined),
+  );
+
 describe("the message of a run", () => {
-  const messageOf = (status: object) =>
-    runOf(
-      {
-        apiVersion: WORKFLOWS.apiVersion,
-        kind: WORKFLOWS.kind,
-        metadata: { name: "press-1", uid: "1", resourceVersion: "1" },
-        status,
-      } as KubernetesObject,
-      () => undefined,
-    ).message;
+  const messageOf = (status: object) => runWith({ status }).message;
 
   it("is why its pod waits, as long as the Workflow itself says nothing", () => {
     const nodes = { "press-1": { phase: "Pending", message: FORBIDDEN } };
@@ -207,36 +208,24 @@ describe("a run in JSON", () => {
       { name: "namespace", value: "shop" },
       { name: "name", value: "cards" },
     ];
-    const run = (labels: Record<string, string>, more: object = {}) =>
-      JSON.parse(
-        JSON.stringify(
-          runOf(
-            {
-              apiVersion: WORKFLOWS.apiVersion,
-              kind: WORKFLOWS.kind,
-              metadata: { name: "press-1", namespace: "argosy", uid: "1", resourceVersion: "1", labels },
-              ...more,
-            } as KubernetesObject,
-            (identity) => (identity === "argosy.press" ? { apiVersion: "a/v1", kind: "Press" } : undefined),
-          ),
-        ),
-      );
+    const run = (operator: string, content: object = {}) =>
+      JSON.parse(JSON.stringify(runWith(content, { "argosy.dev/operator": operator })));
     const spec = { arguments: { parameters } };
     const base = { name: "press-1", namespace: "argosy", phase: "Pending" };
     const object = { namespace: "shop", name: "cards" };
-    assert.deepEqual(run({ "argosy.dev/operator": "argosy.press" }, { spec }), {
+    assert.deepEqual(run("argosy.press", { spec }), {
       ...base,
       operator: "press",
       installation: "argosy",
       object: { apiVersion: "a/v1", kind: "Press", ...object },
     });
-    assert.deepEqual(run({ "argosy.dev/operator": "argosy.gone" }, { spec }), {
+    assert.deepEqual(run("argosy.gone", { spec }), {
       ...base,
       operator: "gone",
       installation: "argosy",
       object,
     });
-    assert.deepEqual(run({ "argosy.dev/operator": "argosy.press" }), {
+    assert.deepEqual(run("argosy.press"), {
       ...base,
       operator: "press",
       installation: "argosy",

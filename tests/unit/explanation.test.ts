@@ -8,7 +8,7 @@ import type { InstalledOperator, UnreadableOperator } from "../../cli/inspect/re
 import type { Unled } from "../../cli/inspect/runner";
 import type { Run } from "../../cli/inspect/runs";
 import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/base/objects";
-import { operator } from "./support/objects";
+import { observed, operator } from "./support/objects";
 import { titleOf } from "./support/titles";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
@@ -68,19 +68,8 @@ function ready(more: Partial<Condition> = {}): Condition {
 }
 
 function object(metadata: Partial<ObjectMeta> = {}, conditions: Condition[] = [ready()]): KubernetesObject {
-  return {
-    apiVersion: "cache.example.com/v1alpha1",
-    kind: "Memcached",
-    metadata: {
-      name: "sessions",
-      namespace: "shop",
-      uid: "u",
-      resourceVersion: "1",
-      generation: 2,
-      ...metadata,
-    },
-    status: { conditions },
-  };
+  const content = { apiVersion: "cache.example.com/v1alpha1", status: { conditions } };
+  return observed("Memcached", content, { name: "sessions", uid: "u", generation: 2, ...metadata });
 }
 
 function event(more: Partial<ObjectEvent> = {}): ObjectEvent {

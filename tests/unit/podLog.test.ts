@@ -7,6 +7,7 @@ import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
 import { eventually } from "../support/eventually";
 import { assertEach } from "./support/lists";
+import { observed } from "./support/objects";
 import { refuse, TestApiServer } from "./support/testApiServer";
 
 const SOURCE = { namespace: "argosy", pod: "one", container: "runner" };
@@ -146,12 +147,8 @@ describe("the log of a container", () => {
   });
 
   it("is read of the containers that count", () => {
-    const pod = {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name: "one", namespace: "argosy", uid: "u", resourceVersion: "1" },
-      spec: { containers: [{ name: "runner" }, { name: "sidecar" }] },
-    };
+    const spec = { containers: [{ name: "runner" }, { name: "sidecar" }] };
+    const pod = observed("Pod", { spec }, { name: "one", namespace: "argosy" });
     assert.deepEqual(sourcesOf([pod], ["runner", "handler"]), [SOURCE]);
   });
 
