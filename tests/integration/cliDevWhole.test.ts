@@ -4,11 +4,10 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { main } from "../../cli/argosy";
 import { cacheDirectory } from "../../cli/controlPlane/cache";
 import type { JsonObject } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
-import { captured } from "../unit/support/captured";
+import { runArgosy } from "../unit/support/runArgosy";
 import { CommandProcess, processesNaming } from "./cliProcess";
 import { customResourceDefinition, OPEN_SCHEMA } from "./support/manifests";
 
@@ -132,7 +131,7 @@ describe("argosy dev shows the whole product", function () {
 
   /** Another command about what runs here. */
   async function argosy(...args: string[]): Promise<{ code: number; text: string }> {
-    const { result, stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
+    const { result, stdout, stderr } = await runArgosy(...args, "--kubeconfig", kubeconfig);
     return { code: result, text: stdout + stderr };
   }
 

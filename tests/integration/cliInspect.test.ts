@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { main } from "../../cli/argosy";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { ARGOSY_VERSION } from "../../components/package";
 import { identityOf } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { buildRecordedRun } from "../../runtime/report/recordedRun";
 import { eventually } from "../support/eventually";
-import { captured } from "../unit/support/captured";
+import { runArgosy } from "../unit/support/runArgosy";
 import { announceArgo, INSTANCE_ID } from "./support/argo";
 import { configMap, deployedDefinition, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
@@ -28,8 +27,12 @@ describe("the commands that look at a cluster", function () {
 
   /** Runs a command against the control plane. */
   async function argosy(expectedCode: number, ...args: string[]): Promise<string> {
-    const { result, stdout, stderr } = await captured(() =>
-      main([...args, "--kubeconfig", kubeconfig, "--namespace", bench.namespace]),
+    const { result, stdout, stderr } = await runArgosy(
+      ...args,
+      "--kubeconfig",
+      kubeconfig,
+      "--namespace",
+      bench.namespace,
     );
     assert.equal(result, expectedCode, `${stdout}\n${stderr}`);
     return stdout + stderr;

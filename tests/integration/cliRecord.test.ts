@@ -3,15 +3,14 @@ import { createHash, randomUUID } from "node:crypto";
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
-import { main } from "../../cli/argosy";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { resourceOf } from "../../runtime/programs/workflows/runTarget";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { buildRecordedRun } from "../../runtime/report/recordedRun";
 import { eventually } from "../support/eventually";
 import { temporaryFolder } from "../support/temporaryFolder";
-import { captured } from "../unit/support/captured";
 import { reconcileReport } from "../unit/support/objects";
+import { runArgosy } from "../unit/support/runArgosy";
 import { announceArgo } from "./support/argo";
 import { configMap, deployedDefinition, deployment, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
@@ -83,7 +82,7 @@ describe("argosy record", function () {
   const named = (name: string) => `${kind().toLowerCase()}/${name}`;
 
   async function argosy(expectedCode: number, ...args: string[]): Promise<string> {
-    const { result, stdout, stderr } = await captured(() => main([...args, "--handlers", tree]));
+    const { result, stdout, stderr } = await runArgosy(...args, "--handlers", tree);
     assert.equal(result, expectedCode, `${stdout}\n${stderr}`);
     return `${stdout}${stderr}`;
   }

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { main } from "../../cli/argosy";
 import { buildEngineFiles, buildFiles } from "../../components/manifests/operator/configMaps";
 import { buildRunner } from "../../components/manifests/operator/runner";
 import { leaseNameOf } from "../../runtime/base/names";
@@ -8,8 +7,8 @@ import { type RolloutState, rolloutStateIn, rolloutText } from "../../runtime/en
 import type { Operator } from "../../runtime/operator/definition";
 import { addFiles, writeFolder } from "../unit/operatorFolder";
 import { operatorOptions } from "../unit/operatorManifests";
-import { captured } from "../unit/support/captured";
 import { samplePlatform } from "../unit/support/platform";
+import { runArgosy } from "../unit/support/runArgosy";
 import { deployedDefinition } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { useOperator } from "./support/useOperator";
@@ -39,9 +38,7 @@ describe("argosy rollout", function () {
   });
 
   async function argosy(expectedCode: number, ...args: string[]): Promise<string> {
-    const { result, stdout, stderr } = await captured(() =>
-      main(["rollout", ...args, "--kubeconfig", kubeconfig]),
-    );
+    const { result, stdout, stderr } = await runArgosy("rollout", ...args, "--kubeconfig", kubeconfig);
     assert.equal(result, expectedCode, `${stdout}\n${stderr}`);
     return stdout + stderr;
   }

@@ -3,7 +3,6 @@ import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { main } from "../../cli/argosy";
 import { type ControlPlane, startControlPlane } from "../../cli/controlPlane";
 import { steps } from "../../cli/scene/steps";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
@@ -11,7 +10,7 @@ import { microTimeOf } from "../../runtime/base/objects";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { eventually } from "../support/eventually";
-import { captured } from "../unit/support/captured";
+import { runArgosy } from "../unit/support/runArgosy";
 import { CommandProcess, processesNaming } from "./cliProcess";
 
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
@@ -83,9 +82,7 @@ describe("npm start", function () {
 
     /** A scene that is refused needs no process of its own. */
     const refused = async () => {
-      const { result, stderr } = await captured(() =>
-        main(["start", "--kubeconfig", controlPlane.kubeconfig]),
-      );
+      const { result, stderr } = await runArgosy("start", "--kubeconfig", controlPlane.kubeconfig);
       assert.equal(result, 1);
       assert.deepEqual(await scenesNamespaces(), []);
       return stderr;

@@ -4,13 +4,12 @@ import path from "node:path";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
 import { onlyDocument, withEntry, withoutEntry } from "../../cli/add/yamlEntry";
-import { main } from "../../cli/argosy";
 import { keepingLineEnds } from "../../cli/common/lineEnds";
 import { takeLock } from "../../cli/controlPlane/lock";
 import type { Json } from "../../runtime/base/objects";
 import { addFiles, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
 import { assertEach } from "./support/lists";
+import { runArgosy } from "./support/runArgosy";
 
 const DEFINITION = `# The first line.
 crd: crd.yaml # of it
@@ -28,8 +27,7 @@ describe("argosy add", () => {
       "handlers/widget/operator.yaml": DEFINITION,
     });
   });
-  const call = (...args: string[]) =>
-    captured(() => main([...args, "--handlers", path.join(root, "handlers")]));
+  const call = (...args: string[]) => runArgosy(...args, "--handlers", path.join(root, "handlers"));
   /** What it prints if it succeeds. */
   const done = async (...args: string[]) => {
     const { result, stdout, stderr } = await call(...args);

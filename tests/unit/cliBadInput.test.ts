@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { existsSync, symlinkSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import path from "node:path";
-import { commands, main } from "../../cli/argosy";
+import { commands } from "../../cli/argosy";
 import { rememberVariables } from "../environment";
 import { writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
+import { runArgosy } from "./support/runArgosy";
 
 const EXAMPLE = path.resolve(__dirname, "../../examples/memcached");
 
@@ -43,7 +43,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
 
   /** What the command complains about. It prints nothing else, and no stack. */
   async function complaint(expectedCode: number, ...args: string[]): Promise<string> {
-    const { result, stdout, stderr } = await captured(() => main(args));
+    const { result, stdout, stderr } = await runArgosy(...args);
     assert.deepEqual([result, stdout], [expectedCode, ""], stderr);
     assert.doesNotMatch(stderr, /^ +at |defect of Argosy/m);
     assert.ok(!existsSync(cache));

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { main } from "../../cli/argosy";
 import { widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
+import { runArgosy } from "./support/runArgosy";
 
 describe("a command for one operator, next to a broken one", () => {
   let root: string;
@@ -16,8 +15,7 @@ describe("a command for one operator, next to a broken one", () => {
     });
   });
 
-  const run = (...args: string[]) =>
-    captured(() => main([...args, "--handlers", path.join(root, "handlers")]));
+  const run = (...args: string[]) => runArgosy(...args, "--handlers", path.join(root, "handlers"));
 
   for (const [what, args] of [
     ["tests", ["test", "widget"]],

@@ -3,13 +3,14 @@ import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { Command } from "commander";
-import { commands, main } from "../../cli/argosy";
+import { commands } from "../../cli/argosy";
 import { runCommand } from "../../cli/common/command";
 import { CommandError, UsageError } from "../../cli/common/commandError";
 import { findProject } from "../../cli/common/project";
 import { version } from "../../package.json";
 import { writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { runArgosy } from "./support/runArgosy";
 
 const ROOT = path.resolve(__dirname, "../..");
 
@@ -125,7 +126,7 @@ describe("cli: how a command ends", () => {
 });
 
 describe("the command argosy", () => {
-  const argosy = (...args: string[]) => captured(() => main(args));
+  const argosy = (...args: string[]) => runArgosy(...args);
 
   it("names its commands and its exit codes", async () => {
     const { result, stdout } = await argosy("--help");

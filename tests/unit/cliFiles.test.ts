@@ -3,7 +3,6 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { parse, parseDocument } from "yaml";
-import { main } from "../../cli/argosy";
 import { manifestYaml, textOf, yaml } from "../../cli/common/yaml";
 import { runOf } from "../../cli/inspect/runs";
 import { checkCommand, commandOnPath } from "../../definition/commandOnPath";
@@ -13,8 +12,8 @@ import { WORKFLOWS } from "../../runtime/report/workflows";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { anyCharacter } from "./support/anyCharacter";
-import { captured } from "./support/captured";
 import { observed } from "./support/objects";
+import { runArgosy } from "./support/runArgosy";
 import { useWidgetFolder } from "./support/widgetFolder";
 
 describe("argosy files", () => {
@@ -38,7 +37,7 @@ describe("argosy files", () => {
   });
   const handlers = () => path.join(root, "handlers");
   const run = (...args: string[]) =>
-    captured(() => main(["files", ...args, "--handlers", handlers(), "--out", path.join(root, "out")]));
+    runArgosy("files", ...args, "--handlers", handlers(), "--out", path.join(root, "out"));
 
   it("writes what the handler finds in a cluster, compiled code included", async () => {
     const { result, stderr } = await run("widget");

@@ -4,13 +4,12 @@ import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync
 import path from "node:path";
 import ts from "typescript";
 import { parse } from "yaml";
-import { main } from "../../cli/argosy";
 import { name as packageName, version } from "../../package.json";
 import { WITH_A_CLONE } from "../../tools/reference/released";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
 import { filesIn } from "./support/filesIn";
 import { PROJECT } from "./support/projectCopy";
+import { runArgosy } from "./support/runArgosy";
 
 describe("argosy init", () => {
   let folder: string;
@@ -18,7 +17,7 @@ describe("argosy init", () => {
     folder = writeFolder({ "full/index.ts": "mine", "full/note.txt": "mine", "Fancy Shop/.git/config": "" });
   });
 
-  const init = (...args: string[]) => captured(() => main(["init", ...args]));
+  const init = (...args: string[]) => runArgosy("init", ...args);
   const within = (...names: string[]) => path.join(folder, ...names);
   const read = (...names: string[]) => readFileSync(within(...names), "utf8");
 
@@ -90,7 +89,7 @@ describe("argosy init", () => {
     });
     const make = async (...args: string[]) => {
       const place = ["--language", "typescript", "--project", within("shop")];
-      return (await captured(() => main(["new", ...args, ...place]))).stdout;
+      return (await runArgosy("new", ...args, ...place)).stdout;
     };
     const made = await make("example.com/Cache", "size:int", "plan:string:enum=a,b:default=a");
     assert.match(made, /^written {2}.*cache\/cache-types\.d\.ts$/m);

@@ -3,13 +3,12 @@ import { existsSync, readFileSync, renameSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { parse } from "yaml";
-import { main } from "../../cli/argosy";
 import { LANGUAGES } from "../../cli/new/languages";
 import { loadOperators } from "../../definition/loadOperators";
 import type { JsonObject } from "../../runtime/base/objects";
 import { addFiles, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
 import { assertEach } from "./support/lists";
+import { runArgosy } from "./support/runArgosy";
 import { titleOf } from "./support/titles";
 
 const SHOP = `# As kubectl prints an object.
@@ -98,7 +97,7 @@ describe("argosy new", function () {
     root = writeFolder({ "Pulumi.yaml": "name: shop\nruntime: nodejs\n" });
   });
   const within = (file: string) => path.join(root, "handlers", file);
-  const run = (...args: string[]) => captured(() => main([...args, "--project", root]));
+  const run = (...args: string[]) => runArgosy(...args, "--project", root);
   const FIELDS = [
     "size:int",
     "plan:string:optional",

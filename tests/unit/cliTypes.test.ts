@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import ts from "typescript";
-import { main } from "../../cli/argosy";
 import { pythonTypes } from "../../cli/types/python";
 import { type Shape, structsOf } from "../../cli/types/shapes";
 import { typescriptTypes } from "../../cli/types/typescript";
@@ -12,8 +11,8 @@ import { typesOf } from "../../cli/types/typesOf";
 import { loadOperators } from "../../definition/loadOperators";
 import { isJsonObject, type JsonObject } from "../../runtime/base/objects";
 import { addFiles, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
 import { assertEach } from "./support/lists";
+import { runArgosy } from "./support/runArgosy";
 
 const EXAMPLES = path.resolve(__dirname, "../../examples");
 
@@ -58,8 +57,7 @@ describe("argosy types", function () {
     });
     for (const [name, text] of Object.entries(files)) addFiles(root, { [`handlers/widget/${name}`]: text });
   };
-  const run = (...args: string[]) =>
-    captured(() => main(["types", ...args, "--handlers", path.join(root, "handlers")]));
+  const run = (...args: string[]) => runArgosy("types", ...args, "--handlers", path.join(root, "handlers"));
   const read = (name: string) => readFileSync(path.join(root, "handlers/widget", name), "utf8");
 
   it("have each name once, whatever the kind is called", () => {

@@ -11,11 +11,10 @@ import fs, {
 } from "node:fs";
 import path from "node:path";
 import { mock } from "node:test";
-import { main } from "../../cli/argosy";
 import { rewriteFile } from "../../cli/common/rewriteFile";
 import { widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
 import { filesIn } from "./support/filesIn";
+import { runArgosy } from "./support/runArgosy";
 
 const NO_SPACE = { code: "ENOSPC", syscall: "write" };
 
@@ -44,7 +43,7 @@ describe("cli: the files that a command writes", () => {
       if (error === NO_SPACE) original(file, content.slice(0, 10), ...rest);
       throw Object.assign(new Error("refused"), error);
     });
-    return await captured(() => main([...args])).finally(() => refused.mock.restore());
+    return await runArgosy(...args).finally(() => refused.mock.restore());
   }
 
   const cases: [string, (place: string) => string[], full: string][] = [
@@ -61,7 +60,7 @@ describe("cli: the files that a command writes", () => {
       assert.match(stderr, new RegExp(`${full} cannot be used: no space is left on its file system\\.\\n$`));
       assert.equal(stdout, "");
       assert.equal(existsSync(place), false);
-      assert.equal((await captured(() => main(args(place)))).result, 0);
+      assert.equal((await runArgosy(...args(place))).result, 0);
     });
   }
 

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/argosy";
-import { captured } from "./support/captured";
 import { assertEach } from "./support/lists";
 import { codeIn } from "./support/markdown";
 import { PAGES } from "./support/pages";
 import { PROJECT } from "./support/projectCopy";
+import { runArgosy } from "./support/runArgosy";
 
 describe("the commands that pages name", () => {
   /** At the beginning of a line, of inline code or of a further command in the line. */
@@ -26,7 +25,7 @@ describe("the commands that pages name", () => {
     const helps = new Map<string, string>();
     for (const { command } of named) {
       if (!helps.has(command))
-        helps.set(command, (await captured(() => main([command, "--help"]))).stdout.replaceAll(",", " "));
+        helps.set(command, (await runArgosy(command, "--help")).stdout.replaceAll(",", " "));
     }
     const unknown = named.filter(({ command, options }) => {
       const help = helps.get(command) ?? "";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { commands, main } from "../../cli/argosy";
+import { commands } from "../../cli/argosy";
 import { LANGUAGES } from "../../cli/new/languages";
-import { captured } from "./support/captured";
+import { runArgosy } from "./support/runArgosy";
 
-const scriptFor = async (shell: string) => (await captured(() => main(["completion", shell]))).stdout;
+const scriptFor = async (shell: string) => (await runArgosy("completion", shell)).stdout;
 
 describe("argosy completion", () => {
   it("is what a real bash completes: commands, options and values, and paths for everything else", async () => {
@@ -58,7 +58,7 @@ describe("argosy completion", () => {
   });
 
   it("refuses another shell", async () => {
-    const { result, stderr } = await captured(() => main(["completion", "tcsh"]));
+    const { result, stderr } = await runArgosy("completion", "tcsh");
     assert.equal(result, 2);
     assert.match(stderr, /no completion for tcsh\. Write one of bash, zsh, fish\./);
   });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/argosy";
 import type { Finding } from "../../cli/doctor/checkup";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { checkNode } from "../../cli/doctor/machine";
@@ -10,9 +9,9 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { rememberVariables } from "../environment";
 import { widgetCrd, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
 import { clusterToLookAt } from "./support/clusterToLookAt";
 import { observed, operator } from "./support/objects";
+import { runArgosy } from "./support/runArgosy";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const at = (secondsAgo: number) => new Date(NOW.getTime() - secondsAgo * 1000).toISOString();
@@ -158,7 +157,7 @@ describe("argosy doctor", () => {
   async function findings(
     ...args: string[]
   ): Promise<{ code: number; of: (what: string) => Finding | undefined }> {
-    const { result, stdout } = await captured(() => main(["doctor", "--json", "--project", folder, ...args]));
+    const { result, stdout } = await runArgosy("doctor", "--json", "--project", folder, ...args);
     const all = stdout
       .trim()
       .split("\n")

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { THINGS } from "../../cli/add/entries";
-import { commands, main } from "../../cli/argosy";
+import { commands } from "../../cli/argosy";
 import { FORESEEN_ERRORS } from "../../cli/common/commandError";
 import { CODES, codeFor, DRY_RUN_REFUSED, entryOf } from "../../cli/errors/catalogue";
 import { FAILURE_REASONS, WARNING_REASONS } from "../../runtime/base/failure";
-import { captured } from "./support/captured";
 import { assertEach, assertNone } from "./support/lists";
+import { runArgosy } from "./support/runArgosy";
 
 const ROOT = path.join(__dirname, "..", "..");
 /** Reasons that are no error: of what went well, and the API server's own. */
@@ -86,25 +86,25 @@ describe("the catalogue of errors", () => {
 
 describe("argosy errors", () => {
   it("prints what happened, where to look and what to do", async () => {
-    const { result, stdout } = await captured(() => main(["errors", "childrefused"]));
+    const { result, stdout } = await runArgosy("errors", "childrefused");
     assert.equal(result, 0);
     assert.match(stdout, /^ChildRefused\n {2}what happened\n {4}The API server refused a child\. .*\n/);
     assert.match(stdout, /where to look\n {4}\S.*\n {2}what to do\n {4}\S/);
   });
 
   it("lists all codes", async () => {
-    const { stdout } = await captured(() => main(["errors"]));
+    const { stdout } = await runArgosy("errors");
     for (const code of CODES) assert.match(stdout, new RegExp(`^  ${code} `, "m"));
-    const { stdout: json } = await captured(() => main(["errors", "--json"]));
+    const { stdout: json } = await runArgosy("errors", "--json");
     const lines = json.trim().split("\n");
     assertEach(lines, (line) => JSON.parse(line).code, CODES);
   });
 
   it("refuses a word that is no code, with the one that was likely meant", async () => {
-    const near = await captured(() => main(["errors", "ChildRefusd"]));
+    const near = await runArgosy("errors", "ChildRefusd");
     assert.equal(near.result, 2);
     assert.match(near.stderr, /^There is no code ChildRefusd\. Did you mean ChildRefused\?/);
-    const far = await captured(() => main(["errors", "Quux"]));
+    const far = await runArgosy("errors", "Quux");
     assert.match(far.stderr, /argosy errors lists all codes/);
   });
 });

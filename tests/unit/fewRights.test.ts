@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/argosy";
 import { formatFinding } from "../../cli/commands/doctor";
 import { plain } from "../../cli/common/terminal";
 import { listChildren } from "../../cli/diff/listedChildren";
@@ -11,9 +10,9 @@ import { OBJECT_UID_LABEL, OPERATOR_LABEL, OWNER_UID_LABEL } from "../../runtime
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
 import { assertEach } from "./support/lists";
 import { CONFIG_MAPS, observed, operator, widget } from "./support/objects";
+import { runArgosy } from "./support/runArgosy";
 import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
 
 const SHOP = operator();
@@ -158,7 +157,7 @@ describe("an account with rights in few namespaces", function () {
   ] as const) {
     it(`${code === 0 ? "is shown" : "is told"} what it may see, by argosy ${args.join(" ")}`, async () => {
       api.answer = answer;
-      const { result, stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
+      const { result, stdout, stderr } = await runArgosy(...args, "--kubeconfig", kubeconfig);
       const text = `${stdout}${stderr}`;
       assert.equal(result, code, text);
       for (const each of says) assert.match(text, each);

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { main } from "../../cli/argosy";
 import { addFiles, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
 import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
 import { assertEach } from "./support/lists";
+import { runArgosy } from "./support/runArgosy";
 
 const blocks = codeBlocksOf("docs/first-operator.md");
 
@@ -21,7 +20,7 @@ describe("docs/first-operator.md", function () {
 
   const texts = blocks.filter(({ language }) => language === "text");
   const run = async (args: readonly string[] = []) => {
-    const { stdout, stderr } = await captured(() => main([...args, "--project", root]));
+    const { stdout, stderr } = await runArgosy(...args, "--project", root);
     assert.equal(stderr, "");
     return stdout;
   };

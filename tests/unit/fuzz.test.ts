@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
-import { main } from "../../cli/argosy";
 import { type Fuzzing, valueAt } from "../../cli/fixtures/fuzzing";
 import { knownObject, runFixtures } from "../../cli/fixtures/runFixtures";
 import { writeCounterexample } from "../../cli/fuzz/counterexample";
@@ -13,7 +12,7 @@ import { loadOperators } from "../../definition/loadOperators";
 import type { JsonObject } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
 import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
+import { runArgosy } from "./support/runArgosy";
 
 const ROOT = path.resolve(__dirname, "../..");
 /** Found is what a number of cases finds: so much time only ends what hangs. */
@@ -363,9 +362,7 @@ describe("argosy fuzz", () => {
       },
     });
     const run = (...more: string[]) =>
-      captured(() =>
-        main(["fuzz", "widget", "--handlers", path.join(root, "handlers"), "--runs", "1", ...more]),
-      );
+      runArgosy("fuzz", "widget", "--handlers", path.join(root, "handlers"), "--runs", "1", ...more);
     const refused = await run();
     assert.equal(refused.result, 2);
     assert.match(

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/argosy";
 import { formatFinding } from "../../cli/commands/doctor";
 import { plain } from "../../cli/common/terminal";
 import { examineCluster } from "../../cli/doctor/cluster";
@@ -19,6 +18,7 @@ import { captured } from "./support/captured";
 import { clusterToLookAt } from "./support/clusterToLookAt";
 import { assertEach } from "./support/lists";
 import { observed, operator } from "./support/objects";
+import { runArgosy } from "./support/runArgosy";
 import { type Answer, json, TestApiServer } from "./support/testApiServer";
 
 const written = (name: string, more: Partial<Operator> = {}) =>
@@ -239,7 +239,7 @@ describe("a command in a cluster with an operator whose definition it cannot rea
     [0, ["runs"], [UNREADABLE, /There are no such runs\./]],
   ] as const) {
     it(`does not take it for one that does not exist: argosy ${args.join(" ")}`, async () => {
-      const { result, stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
+      const { result, stdout, stderr } = await runArgosy(...args, "--kubeconfig", kubeconfig);
       const text = `${stdout}${stderr}`;
       assert.equal(result, code, text);
       for (const each of says) assert.match(text, each);
@@ -266,7 +266,7 @@ describe("a command in a cluster with an operator whose definition it cannot rea
       [["runs", "--log"], "last words"],
       [["explain", "configmap/evil"], "a webhook says"],
     ] as const) {
-      const { stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
+      const { stdout, stderr } = await runArgosy(...args, "--kubeconfig", kubeconfig);
       const text = `${stdout}${stderr}`;
       assert.ok(text.includes(word), text);
       for (const each of "\u001b\u0007\u009b\u202e") assert.ok(!text.includes(each), JSON.stringify(text));

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/argosy";
 import { CommandError } from "../../cli/common/commandError";
 import { manifestsAt } from "../../cli/render/manifestsAt";
 import type { Manifest } from "../../runtime/base/objects";
@@ -11,6 +10,7 @@ import { addFiles, widgetCrd, widgetVersion, writeFolder } from "./operatorFolde
 import { captured } from "./support/captured";
 import { errorOf } from "./support/failures";
 import { assertEach } from "./support/lists";
+import { runArgosy } from "./support/runArgosy";
 
 const ROOT = path.resolve(__dirname, "../..");
 const OPERATOR = { crd: "crd.yaml", handler: { image: "a:1", command: ["sh"] }, children: [] };
@@ -217,7 +217,7 @@ describe("argosy verdict", function () {
   let root: string;
   let commit: (tag: string) => void;
   const argosy = (ref: string, project = root, ...args: string[]) =>
-    captured(() => main(["verdict", ref, "--project", project, ...args]));
+    runArgosy("verdict", ref, "--project", project, ...args);
 
   beforeEach(() => {
     ({ root, commit } = repository());

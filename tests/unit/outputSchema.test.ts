@@ -3,13 +3,14 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import Ajv from "ajv";
 import { z } from "zod";
-import { commands, main } from "../../cli/argosy";
+import { commands } from "../../cli/argosy";
 import { runCommand } from "../../cli/common/command";
 import { command } from "../../cli/common/declaration";
 import { jsonOption, OUTPUT_SCHEMA } from "../../cli/common/options";
 import { captured } from "./support/captured";
 import { filesIn } from "./support/filesIn";
 import { PROJECT } from "./support/projectCopy";
+import { runArgosy } from "./support/runArgosy";
 
 const SCHEMA = JSON.parse(readFileSync(path.join(PROJECT, OUTPUT_SCHEMA), "utf8"));
 
@@ -25,7 +26,7 @@ describe("output.schema.json", () => {
     assert.deepEqual(Object.keys(SCHEMA.definitions), printing);
     for (const name of printing) {
       assert.equal(schemaOf(name)?.({}), false, name);
-      const { stdout } = await captured(() => main([name, "--help"]));
+      const { stdout } = await runArgosy(name, "--help");
       assert.match(stdout, new RegExp(`: @argosy-dev/argosy/${OUTPUT_SCHEMA}#/definitions/${name}\n$`));
     }
   });

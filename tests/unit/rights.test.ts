@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/argosy";
 import { compareRights, type Right, rightsIn } from "../../cli/rights/rights";
 import type { Manifest } from "../../runtime/base/objects";
 import { widgetCrd, writeFolder } from "./operatorFolder";
-import { captured } from "./support/captured";
+import { runArgosy } from "./support/runArgosy";
 
 const RBAC = "rbac.authorization.k8s.io/v1";
 const role = (kind: string, name: string, rules: object[], namespace?: string): Manifest => ({
@@ -101,7 +100,7 @@ describe("argosy rights", function () {
     git("add", "--all");
     git("commit", "--quiet", "--message", "one");
   });
-  const argosy = (...args: string[]) => captured(() => main(["rights", ...args, "--project", folder]));
+  const argosy = (...args: string[]) => runArgosy("rights", ...args, "--project", folder);
 
   it("lists those of an operator's accounts, and refuses a name that no operator has", async () => {
     const { result, stdout, stderr: problems } = await argosy("widget");

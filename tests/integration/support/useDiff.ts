@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../../cli/argosy";
 import type { ObjectPreview } from "../../../cli/diff/preview";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { temporaryFolder } from "../../support/temporaryFolder";
-import { captured } from "../../unit/support/captured";
+import { runArgosy } from "../../unit/support/runArgosy";
 import { announceKind } from "./cluster";
 import { deployedDefinition } from "./manifests";
 import { askForCluster } from "./sharedCluster";
@@ -73,8 +72,14 @@ export function useDiff() {
     ...args: string[]
   ): Promise<{ stdout: string; stderr: string }> {
     const before = await everything();
-    const { result, stdout, stderr } = await captured(() =>
-      main([...args, "--kubeconfig", kubeconfig, "--namespace", bench.namespace, "--handlers", tree]),
+    const { result, stdout, stderr } = await runArgosy(
+      ...args,
+      "--kubeconfig",
+      kubeconfig,
+      "--namespace",
+      bench.namespace,
+      "--handlers",
+      tree,
     );
     assert.equal(result, expectedCode, `${stdout}\n${stderr}`);
     assert.deepEqual(await everything(), before, "something was written");
