@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import path from "node:path";
 import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
@@ -49,23 +48,6 @@ describe("ChildProcessTransport", () => {
     assert.equal(handler.output, "one\ngrößer 🚢\n");
   });
 
-  it("tells the exit code, after all that was written", async () => {
-    const handler = new Listened(shellHandler("echo out; echo err >&2; exit 7"));
-    assert.deepStrictEqual(await handler.exit(), { code: 7, signal: null });
-    assert.deepStrictEqual([handler.output, handler.log], ["out\n", "err\n"]);
-  });
-
-  it("tells the signal", async () => {
-    const handler = new Listened(shellHandler("kill -TERM $$"));
-    assert.deepStrictEqual(await handler.exit(), { code: null, signal: "SIGTERM" });
-  });
-
-  it("tells that there is no such command", async () => {
-    const transport = new ChildProcessTransport({ command: ["argosy-no-such-command"], folder, env: {} });
-    const exit = await new Listened(transport).exit();
-    assert.match(exit?.startError?.message ?? "", /ENOENT/);
-  });
-
   it("tells that there is no such folder, and not that there is no such command", async () => {
     const gone = path.join(folder, "gone");
     const transport = new ChildProcessTransport({ command: [process.execPath], folder: gone, env: {} });
@@ -109,18 +91,6 @@ describe("ChildProcessTransport", () => {
     }
   });
 
-  it("kills the whole process group", async () => {
-    const file = path.join(folder, "written");
-    const handler = new Listened(
-      shellHandler('(sleep 20; echo late > "$FILE") & echo $!; sleep 60', { FILE: file }),
-    );
-    await eventually(() => assert.ok(handler.output.includes("\n"), "the grandchild runs"));
-    handler.process.kill();
-    assert.deepStrictEqual(await handler.exit(), { code: null, signal: "SIGKILL" });
-    await eventually(() => assert.ok(!isAlive(Number(handler.output)), "the grandchild is dead"));
-    assert.throws(() => readFileSync(file), /ENOENT/);
-  });
-
   it("takes no harm from a write to a process that reads nothing any more", async () => {
     const handler = new Listened(shellHandler("exec <&-; sleep 0.05; exit 4"));
     const long = `${"x".repeat(1024 * 1024)}\n`;
@@ -129,12 +99,6 @@ describe("ChildProcessTransport", () => {
     handler.process.write(long);
     handler.process.end();
     handler.process.kill();
-  });
-
-  it("runs in the operator's folder", async () => {
-    const handler = new Listened(new ChildProcessTransport({ command: ["pwd", "-P"], folder, env: {} }));
-    await handler.exit();
-    assert.equal(path.basename(handler.output.trim()), path.basename(folder));
   });
 
   it("gives the handler the operator's variables, and of ours only what finds an interpreter", async () => {

@@ -5,7 +5,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { ReconcileFailure } from "../../runtime/base/failure";
 import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handler/handlerPool";
 import { eventually } from "../support/eventually";
-import { sideBySide } from "../support/sideBySide";
 import { temporaryFolder } from "../support/temporaryFolder";
 import { failureOf } from "./support/failures";
 import { isAlive, LEAVING, question, SHELL, shellHandler } from "./support/handlers";
@@ -13,17 +12,6 @@ import { assertEach } from "./support/lists";
 
 /** Answers every question with its word. */
 const WHO = `${SHELL} while next; do say "$word"; done`;
-
-function poolOf(script: string, options: Partial<HandlerPoolOptions> = {}): HandlerPool {
-  const transport = shellHandler(script);
-  return new HandlerPool({ transport, timeoutMs: 10_000, onFailure: () => {}, ...options });
-}
-
-/** Asks, and gives the process's id and the rest of its answer. */
-async function answerOf(pool: HandlerPool, word?: string): Promise<{ pid: number; rest: unknown }> {
-  const { answer } = await pool.ask(question(word));
-  return { pid: Number(answer["pid"]), rest: answer["word"] };
-}
 
 describe("HandlerPool", () => {
   let pool: HandlerPool;
@@ -34,10 +22,15 @@ describe("HandlerPool", () => {
   afterEach(() => pool.close());
 
   function start(script: string, options: Partial<HandlerPoolOptions> = {}): void {
-    pool = poolOf(script, { onFailure: (failure) => failures.push(failure), ...options });
+    const onFailure = (failure: ReconcileFailure) => failures.push(failure);
+    pool = new HandlerPool({ transport: shellHandler(script), timeoutMs: 10_000, onFailure, ...options });
   }
 
-  const ask = (word?: string) => answerOf(pool, word);
+  /** Asks, and gives the process's id and the rest of its answer. */
+  async function ask(word?: string): Promise<{ pid: number; rest: unknown }> {
+    const { answer } = await pool.ask(question(word));
+    return { pid: Number(answer["pid"]), rest: answer["word"] };
+  }
 
   it("starts no process before it is asked, and asks one process again", async () => {
     start(WHO);
@@ -263,46 +256,12 @@ describe("HandlerPool", () => {
     const late = await failureOf(() => pool.ask(question()));
     assert.equal(late.reason, "HandlerNotStarted");
   });
-});
 
-describe("HandlerPool, in tests that wait for seconds,", () => {
-  /** A test with a pool of its own. */
-  const withPool =
-    (script: string, options: Partial<HandlerPoolOptions>, test: (pool: HandlerPool) => Promise<void>) =>
-    async () => {
-      const pool = poolOf(script, options);
-      await test(pool).finally(() => pool.close());
-    };
-
-  sideBySide({
-    "starts as many processes as there are questions that take long, and gives each its own answer": withPool(
-      `${SHELL} while next; do sleep 4; say "$word"; done`,
-      {},
-      async (pool) => {
-        const answers = await Promise.all(["a", "b", "c", "d"].map((word) => answerOf(pool, word)));
-        assertEach(answers, ({ rest }) => rest, ["a", "b", "c", "d"]);
-        assert.equal(new Set(answers.map(({ pid }) => pid)).size, 4);
-        assert.equal(pool.size, 4);
-      },
-    ),
-    "does not hold up other questions while one hangs, and kills that one": withPool(
-      `${SHELL} while next; do [ "$word" = hang ] && sleep 60; say "$word"; done`,
-      { timeoutMs: 6_000 },
-      async (pool) => {
-        let over = false;
-        const hanging = failureOf(() => answerOf(pool, "hang")).finally(() => {
-          over = true;
-        });
-        assert.equal((await answerOf(pool, "fine")).rest, "fine");
-        assert.equal(over, false, "the answer waited for the one that hangs");
-        assert.equal((await hanging).reason, "HandlerTimedOut");
-      },
-    ),
-    "leaves a process the time to end that the contract says when it is closed": async () => {
-      const folder = temporaryFolder();
-      const pool = poolOf(`trap 'sleep 3; rmdir "${folder}"' EXIT; ${WHO}`);
-      await answerOf(pool).finally(() => pool.close());
-      assert.equal(existsSync(folder), false);
-    },
+  it("leaves a process the time to end that the contract says when it is closed", async () => {
+    const folder = temporaryFolder();
+    start(`trap 'sleep 3; rmdir "${folder}"' EXIT; ${WHO}`);
+    await ask();
+    await pool.close();
+    assert.equal(existsSync(folder), false);
   });
 });
