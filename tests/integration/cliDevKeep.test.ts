@@ -83,10 +83,4 @@ describe("npm run dev -- --keep", function () {
     dev.interrupt();
     assert.equal(await dev.ended(), 130, dev.stderr);
   });
-
-  it("is for its own control plane alone, and --fresh for --keep", async () => {
-    const other = command("--context", "mine");
-    assert.equal(await other.ended(), 2);
-    assert.match(other.stderr, /--keep is for the control plane of argosy dev/);
-  });
 });

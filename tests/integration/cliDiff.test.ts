@@ -273,9 +273,6 @@ describe("argosy diff and argosy try", function () {
     assert.match(previews[0]?.failure?.message ?? "", /it was created by other-client/);
     assert.match(previews[1]?.failure?.log ?? "", /KeyError: 'size'/);
     assert.match(previews[2]?.failure?.message ?? "", /spec\.replicas/);
-    const { stdout } = await argosy(1, "diff", "previewed");
-    assert.match(stdout, /✘ HandlerCrashed: [^\n]+\n {4}KeyError: 'size'\n/);
-    assert.match(stdout, /4 objects: 1 would change, 0 would not, 3 failed\n$/);
   });
 
   describe("with Secrets", () => {
@@ -334,14 +331,13 @@ describe("argosy diff and argosy try", function () {
           configMap("copy", { copy: "battery-staple" }),
         ),
       );
-      for (const flags of [[], ["--with-secrets"], ["--details"], ["--json"]]) {
+      for (const flags of [[], ["--with-secrets"], ["--json"], ["--details"]]) {
         const { stdout, stderr } = await argosy(3, "diff", ...flags);
         for (const value of ["correct-horse", "battery-staple"])
           for (const form of [value, base64(value)])
             assert.ok(!(stdout + stderr).includes(form), flags.join());
+        if (flags[0] === "--details") assert.match(stdout, /\.data\.password: "\*\*\*" → "\*\*\*"/);
       }
-      const { stdout } = await argosy(3, "diff", "--details");
-      assert.match(stdout, /\.data\.password: "\*\*\*" → "\*\*\*"/);
     });
 
     it("show of a field that is made of one only that it would change, whatever has been made", async () => {

@@ -192,7 +192,12 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
     assert.match(await complaint(2, "render", "prod"), /too many arguments/);
   });
 
-  it("options that exclude each other", async () => {
-    assert.match(await complaint(2, "render", "--json", "--out", within("out")), /--json .* --out/);
-  });
+  for (const [words, says] of [
+    ["render --json --out out", /--json .* --out/],
+    ["dev --in-image --debug memcached/a", /--debug and --in-image exclude each other/],
+    ["dev --keep --context mine", /--keep is for the control plane of argosy dev/],
+  ] as const)
+    it(`options that exclude each other: ${words}`, async () => {
+      assert.match(await complaint(2, ...words.split(" ")), says);
+    });
 });

@@ -249,17 +249,6 @@ describe("argosy new", function () {
     });
   }
 
-  it("names the sample after its operator, so that the samples of two operators have no child of one name", async () => {
-    for (const kind of ["Cache", "Zone"]) await run("new", `shop.example.com/${kind}`);
-    const samples = ["cache", "zone"].map((name) =>
-      parse(readFileSync(within(`${name}/fixtures/created.yaml`), "utf8")),
-    );
-    assertEach(samples, ({ object, answer }) => [object.metadata.name, answer.children[0].metadata.name], [
-      ["cache-example", "cache-example"],
-      ["zone-example", "zone-example"],
-    ]);
-  });
-
   it("in bash ends when jq fails, so that the engine does not wait for an answer", async () => {
     await run("new", "shop.example.com/Cache", "size:int", "--language", "bash");
     const program = readFileSync(within("cache/main.sh"), "utf8");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { formatName, groupOf, type KubernetesObject } from "../../runtime/base/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { resourcePath } from "../../runtime/base/resource";
 import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import {
@@ -384,16 +384,5 @@ describe("resourcePath", () => {
   it("has no namespace for a kind without", () => {
     const path = resourcePath(CLUSTER_ROLES, { namespace: "shop", name: "a" });
     assert.equal(path, "/apis/rbac.authorization.k8s.io/v1/clusterroles/a");
-  });
-});
-
-describe("objects", () => {
-  it("names an object with its namespace, where it has one", () => {
-    assert.equal(formatName({ namespace: "shop", name: "a" }), "shop/a");
-    assert.equal(formatName({ name: "a" }), "a");
-  });
-
-  it("finds the group of an apiVersion", () => {
-    assert.deepStrictEqual(["v1", "apps/v1"].map(groupOf), ["", "apps"]);
   });
 });
