@@ -20,8 +20,6 @@ describe("npm run dev", function () {
     folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-dev-test-")));
     handlers = path.join(folder, "handlers");
     await cp(memcached, path.join(handlers, "memcached"), { recursive: true });
-    await copyWebsite("broken");
-    await edit("broken/operator.yaml", (text) => text.replace("children:", "childen:"));
     await writeWatcher();
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
     await dev.printed(/Press Ctrl-C to stop/);
@@ -44,17 +42,6 @@ describe("npm run dev", function () {
     for (const [name, text] of Object.entries(files)) await writeFile(path.join(watcher, name), text);
   }
 
-  /** Adds the operator of websites under a name of its own. */
-  async function copyWebsite(name: string): Promise<void> {
-    const scratch = path.join(folder, name);
-    await cp(website, scratch, { recursive: true });
-    const definition = path.join(scratch, "operator.yaml");
-    const text = await readFile(definition, "utf8");
-    await writeFile(definition, text.replace("name: manifest-template", `name: ${name}`));
-    // By a rename, so that it is never seen under its other name.
-    await rename(scratch, path.join(handlers, name));
-  }
-
   async function edit(file: string, change: (text: string) => string): Promise<void> {
     const place = path.join(handlers, file);
     const before = await readFile(place, "utf8");
@@ -63,11 +50,14 @@ describe("npm run dev", function () {
     await writeFile(place, after);
   }
 
-  it("prints commands that work: an example object, and metrics", async () => {
+  async function kubectl(...args: string[]): Promise<void> {
     const kubeconfig = await dev.printed(/(?<=export KUBECONFIG=)\S+/);
-    const kubectl = await dev.printed(/(?<=alias kubectl=)\S+/);
-    const example = await dev.printed(/(?<=kubectl apply -f )\S+/);
-    await promisify(execFile)(kubectl, ["--kubeconfig", kubeconfig, "apply", "-f", example]);
+    const program = await dev.printed(/(?<=alias kubectl=)\S+/);
+    await promisify(execFile)(program, ["--kubeconfig", kubeconfig, ...args]);
+  }
+
+  it("prints commands that work: an example object, and metrics", async () => {
+    await kubectl("apply", "-f", await dev.printed(/(?<=kubectl apply -f )\S+/));
     await dev.printed(/default\/sessions {2}gen 1 {2}created Deployment sessions, created Service sessions/);
     // The API server would refuse a Deployment without a spec.
     await dev.printed(/watcher: running/);
@@ -76,22 +66,12 @@ describe("npm run dev", function () {
     assert.match(metrics, /argosy_reconciles_total\{result="succeeded",operator="memcached"\}/);
   });
 
-  it("runs although another operator is broken, says where, and starts that one when it is mended", async () => {
-    await dev.printed(/broken\/operator\.yaml:\d+:1: childen is not a known field/);
-    await edit("broken/operator.yaml", (text) => text.replace("childen:", "children:"));
-    await dev.printed(/broken: running/);
-    await rm(path.join(handlers, "broken"), { recursive: true });
-    await dev.printed(/broken: removed/);
-  });
-
   it("says of a stuck handler for how long, and goes on with other objects", async () => {
-    const kubeconfig = await dev.printed(/(?<=export KUBECONFIG=)\S+/);
-    const kubectl = await dev.printed(/(?<=alias kubectl=)\S+/);
     const example = await readFile(await dev.printed(/(?<=kubectl apply -f )\S*memcached.yaml/), "utf8");
     const apply = async (name: string) => {
       const file = path.join(folder, `${name}.yaml`);
       await writeFile(file, example.replace("name: sessions", `name: ${name}`));
-      await promisify(execFile)(kubectl, ["--kubeconfig", kubeconfig, "apply", "-f", file]);
+      await kubectl("apply", "-f", file);
     };
     const before = await readFile(path.join(handlers, "memcached/main.py"), "utf8");
     const name = '    name = request["object"]["metadata"]["name"]\n';
@@ -122,16 +102,17 @@ describe("npm run dev", function () {
   });
 
   it("starts a new operator, and stops a removed one", async () => {
-    await copyWebsite("website");
-    await dev.printed(/website: running/);
+    const scratch = path.join(folder, "website");
+    await cp(website, scratch, { recursive: true });
+    // By a rename, so that it is never seen in parts.
+    await rename(scratch, path.join(handlers, "website"));
+    await dev.printed(/manifest-template: running/);
     await rm(path.join(handlers, "website"), { recursive: true });
-    await dev.printed(/website: removed/);
+    await dev.printed(/manifest-template: removed/);
   });
 
   it("prints that an object is deleted", async () => {
-    const kubeconfig = await dev.printed(/(?<=export KUBECONFIG=)\S+/);
-    const kubectl = await dev.printed(/(?<=alias kubectl=)\S+/);
-    await promisify(execFile)(kubectl, ["--kubeconfig", kubeconfig, "delete", "memcached", "other"]);
+    await kubectl("delete", "memcached", "other");
     await dev.printed(/memcached {2}default\/other {2}deleted/);
   });
 

@@ -266,34 +266,24 @@ describe("argosy dev, of a handler that does not answer", () => {
     assert.equal(silences[0]?.object, "shop/sessions");
   });
 
-  /** A handler, by this script, that has been given the request. */
-  function asked(script: string) {
+  // Of a process that hangs, integration/cliDev.test.ts shows it.
+  it("says nothing of one that answers", async () => {
     const silences: Silence[] = [];
     const answers: unknown[] = [];
+    const command = ["sh", "-c", 'read line; echo "{}"; sleep 6'];
     const transport = new ObservedTransport(
-      new ChildProcessTransport({ command: ["sh", "-c", script], folder: "/", env: {} }),
+      new ChildProcessTransport({ command, folder: "/", env: {} }),
       () => {},
       (silence) => silences.push(silence),
     );
     const output = (text: unknown) => void answers.push(text);
     const handler = transport.start({ output, log: () => {}, exited: () => {} });
     handler.write(request);
-    return { handler, silences, answers };
-  }
-
-  it("says nothing of one that answers", async () => {
-    const { handler, silences, answers } = asked('read line; echo "{}"; sleep 6');
     await eventually(() => assert.ok(answers.length > 0));
     const before = silences.length;
     await new Promise((resolve) => setTimeout(resolve, 5_300));
     handler.kill();
     assert.equal(silences.length, before);
-  });
-
-  it("says it of a process that hangs", async () => {
-    const { handler, silences } = asked("sleep 60");
-    await eventually(() => assert.equal(silences[0]?.object, "shop/sessions"));
-    handler.kill();
   });
 });
 
