@@ -58,17 +58,6 @@ describe("cli: the account of a handler with rules", () => {
     });
   });
 
-  it("has a kubeconfig that gives the server, its authority, the token and the namespace, and nothing of the runner's", async () => {
-    const runner = api.connection({ token: () => "runner" });
-    const { env } = await open(runner);
-    const found = await connectionFromKubeconfig(env.KUBECONFIG);
-    assert.deepEqual(
-      [found.server, found.certificateAuthority?.toString(), await found.token?.(), found.namespace],
-      [runner.server, runner.certificateAuthority?.toString(), "token-1", "argosy"],
-    );
-    assert.doesNotMatch(readFileSync(env.KUBECONFIG ?? "", "utf8"), /runner/);
-  });
-
   it("carries over how the server is to be trusted", async () => {
     const lax = api.connection({ skipVerification: true, serverName: "api.example.com" });
     const found = await connectionFromKubeconfig((await open(lax)).env.KUBECONFIG);

@@ -29,14 +29,6 @@ describe("argosy test", () => {
   const run = (options: TestOptions = {}) => captured(() => test([], { handlers: root, ...options }));
   const fixture = () => readFileSync(path.join(root, "widget/fixtures/a.yaml"), "utf8");
 
-  it("writes the answers into the fixtures with --update, and they pass then", async () => {
-    answering("{ size: 3 }");
-    const { result, stdout } = await run({ update: true });
-    assert.equal(result, 0, stdout);
-    assert.match(fixture(), /size: 3/);
-    assert.equal((await run()).result, 0);
-  });
-
   it("says of an operator without fixtures where they belong, by its folder", async () => {
     answering("{}");
     rmSync(path.join(root, "widget/fixtures"), { recursive: true });
