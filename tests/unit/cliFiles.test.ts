@@ -145,27 +145,24 @@ describe("commandOnPath", () => {
   it("finds the shell without a PATH", () => {
     assert.equal(commandOnPath("sh", {}), "/bin/sh");
   });
+  const checked = (program: string) => {
+    const handler = { image: "python:3.13-slim", command: [program, "main.py"] };
+    checkCommand(loadDefinition(widget.folder, { ...widgetDefinition, handler }));
+  };
   it("has an error that names the remedy", () => {
-    const operator = loadDefinition(widget.folder, {
-      ...widgetDefinition,
-      handler: { image: "python:3.13-slim", command: ["notThere", "main.py"] },
-    });
-    assert.throws(() => checkCommand(operator), {
+    assert.throws(() => checked("notThere"), {
       name: "OperatorError",
       message:
         /operator.yaml:5:7: handler.command\[0\] "notThere" is not on the PATH of this machine\. Install notThere here; .* python:3.13-slim\.$/,
     });
   });
   it("looks for a path in the operator's folder", () => {
-    const operator = loadDefinition(widget.folder, {
-      ...widgetDefinition,
-      handler: { image: "python:3.13-slim", command: ["./main.py"] },
-    });
-    assert.throws(() => checkCommand(operator), {
+    addFiles(widget.folder, { "run.py": "" });
+    assert.throws(() => checked("./run.py"), {
       message: /is not an executable file of .*widget\. Make it/,
     });
-    chmodSync(path.join(widget.folder, "main.py"), 0o755);
-    checkCommand(operator);
+    chmodSync(path.join(widget.folder, "run.py"), 0o755);
+    checked("./run.py");
   });
 });
 

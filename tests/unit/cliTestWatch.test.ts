@@ -30,6 +30,8 @@ export function reconcile() {
   function fixture(status: number): string {
     return `object: { metadata: { name: a } }\nrepeatable: false\nanswer: { children: [], status: { size: ${status} } }\n`;
   }
+  const watching = (signal?: AbortSignal, ...names: string[]) =>
+    test(names, { handlers: path.join(root, "handlers"), watch: true }, signal);
   const asked = (times: number) =>
     eventually(() => {
       const file = path.join(root, "asked");
@@ -37,15 +39,13 @@ export function reconcile() {
     });
 
   it("asks no handler if it is ended while it reads the operators", async () => {
-    const options = { handlers: path.join(root, "handlers"), watch: true } as const;
-    await assert.rejects(test([], options, AbortSignal.abort(new Error("ended"))), { message: "ended" });
+    await assert.rejects(watching(AbortSignal.abort(new Error("ended"))), { message: "ended" });
     assert.ok(!existsSync(path.join(root, "asked")));
   });
 
   it("runs again after each edit of a handler or a fixture, also after one that is wrong, until it is ended", async () => {
     const controller = new AbortController();
-    const options = { handlers: path.join(root, "handlers"), watch: true } as const;
-    const running = captured(() => test([], options, controller.signal).catch((error: unknown) => error));
+    const running = captured(() => watching(controller.signal).catch((error: unknown) => error));
     await asked(1);
     addFiles(root, { "handlers/widget/main.js": handler(2) });
     await asked(2);
@@ -74,10 +74,7 @@ export function reconcile() {
 
   it("goes on if a named operator goes and comes back, as when a branch is switched", async () => {
     const controller = new AbortController();
-    const options = { handlers: path.join(root, "handlers"), watch: true } as const;
-    const running = captured(() =>
-      test(["widget"], options, controller.signal).catch((error: unknown) => error),
-    );
+    const running = captured(() => watching(controller.signal, "widget").catch((error: unknown) => error));
     let said = "";
     const { write } = process.stderr;
     // The original is put back by `captured`.
@@ -102,9 +99,8 @@ export function reconcile() {
   });
 
   it("refuses the name of an operator that does not exist at the start", async () => {
-    const options = { handlers: path.join(root, "handlers"), watch: true } as const;
     await assert.rejects(
-      captured(() => test(["wodget"], options)),
+      captured(() => watching(undefined, "wodget")),
       /There is no operator wodget\./,
     );
   });
