@@ -47,18 +47,15 @@ describe("argosy dev --debug", function () {
     assert.deepEqual((await bench.api.get(object(kind, name)))["status"], UNTOUCHED);
   }
 
-  /** The entry of launch.json, which must exist. */
-  function launchEntry(name: string): Record<string, unknown> | undefined {
-    const text = readFileSync(path.join(bench.folder, ".vscode/launch.json"), "utf8");
-    const { configurations } = JSON.parse(text) as { configurations: Record<string, unknown>[] };
-    return configurations.find((each) => each.name === name);
-  }
-
   it("stops in TypeScript with the live object, holds up no other one, and goes on", async () => {
     write("Typed", "main.ts", TYPESCRIPT);
     const port = await start("Typed");
     await bench.dev?.printed(/Run and Debug, "argosy: typed"/);
-    assert.equal(launchEntry("argosy: typed")?.port, port);
+    const launch = JSON.parse(readFileSync(path.join(bench.folder, ".vscode/launch.json"), "utf8"));
+    assert.deepEqual(
+      launch.configurations.map((each: { name: string; port: number }) => [each.name, each.port]),
+      [["argosy: typed", port]],
+    );
     await bench.api.apply(object("Typed", "watched"));
     // It is not handled before a debugger attaches, while another one is, although only one is handled at once.
     await bench.api.apply(object("Typed", "other"));

@@ -221,10 +221,6 @@ describe("the commands that look at a cluster", function () {
     );
     assert.match(await argosy(2, "explain", "nonsense/a"), /The cluster has no kind "nonsense"/);
     assert.match(await argosy(1, "replay", "nothing"), /There is no run nothing in this cluster/);
-    assert.match(
-      await argosy(2, "logs", "missing"),
-      /There is no operator missing in this cluster\. Known operators: .*inspected/,
-    );
     assert.match(await argosy(1, "logs", "inspected"), /The operator inspected has no pod in the namespace/);
   });
 

@@ -4,10 +4,9 @@ import path from "node:path";
 import { parseAllDocuments } from "yaml";
 import { fileNameOf, formatStream, writeFolder } from "../../cli/render/output";
 import type { Manifest } from "../../runtime/base/objects";
-import { addFiles, loadDefinition, widgetDefinition, writeFolder as writeFiles } from "./operatorFolder";
+import { addFiles, writeFolder as writeFiles } from "./operatorFolder";
 import { assertEach } from "./support/lists";
-import { run, runStack } from "./support/program";
-import { operatorsProgram, sampleProgram } from "./support/sampleOperators";
+import { runStack } from "./support/program";
 
 const settings: Manifest = {
   apiVersion: "v1",
@@ -59,32 +58,14 @@ describe("render --out", () => {
     assert.deepEqual(writeFolder(out, [settings]), { written: [], removed: ["configmap_old.yaml"] });
   });
 
-  it("shows an edited handler as its ConfigMap and the one object that refers to it", async () => {
-    const sample = sampleProgram([{ name: "gear" }, { name: "press", execution: "pod" }]);
-    writeFolder(out, (await run(operatorsProgram(sample))).manifests);
-    const before = contents();
-    addFiles(path.join(sample.root, "gear"), { "main.py": "print('otherwise')\n" });
-    const definitions = sample.definitions.map((each) =>
-      each.name === "gear" ? loadDefinition(each.folder, widgetDefinition) : each,
-    );
-    const edited = await run(operatorsProgram({ ...sample, definitions }));
-    const { written, removed } = writeFolder(out, edited.manifests);
-
-    const [runner = "", map = ""] = [...written].sort().reverse();
-    assert.equal(written.length, 2);
-    assert.equal(runner, "deployment.apps_argosy_gear-runner.yaml");
-    assert.match(map, /^configmap_argosy_gear-handler-\w+\.yaml$/);
-    const [old = ""] = removed;
-    assert.equal(removed.length, 1);
-    assert.match(old, /^configmap_argosy_gear-handler-\w+\.yaml$/);
-
-    // What refers to it refers to nothing else than before.
-    const names = (file: string) => file.replace(/^configmap_argosy_|\.yaml$/g, "");
-    assert.equal(read(runner), before.get(runner)?.replaceAll(names(old), names(map)));
-    assert.deepEqual(
-      [...contents().keys()].sort(),
-      [...before.keys()].map((name) => (name === old ? map : name)).sort(),
-    );
+  it("writes only what has changed, and removes what is no longer there", () => {
+    const named = (name: string) => ({ ...settings, metadata: { name } });
+    writeFolder(out, [settings, named("same"), named("old")]);
+    const changed = { ...settings, data: { a: "1" } };
+    assert.deepEqual(writeFolder(out, [changed, named("same"), named("new")]), {
+      written: [FILE, "configmap_new.yaml"],
+      removed: ["configmap_old.yaml"],
+    });
   });
 
   it("names no two objects alike", () => {
