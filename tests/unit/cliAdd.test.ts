@@ -93,6 +93,9 @@ describe("argosy add", () => {
       stdout,
       /The intake of events gains the right[\s\S]*Create the Secret that authSecret names/,
     );
+    // The program needs storage for them.
+    assert.match(stdout, /pulumi config set outsideEventsStorage 1Gi/);
+    assert.match(stdout, /outsideEvents: \{ storage: "1Gi" \}/);
     await refused(1, "add", "event", "widget", "order-placed");
   });
 
@@ -198,12 +201,6 @@ describe("argosy add", () => {
     );
     await remove("child", "widget", "v1/ConfigMap");
     assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[]"));
-  });
-
-  it("says that a program needs storage for events from outside, and how to give it", async () => {
-    const stdout = await add("event", "widget", "order-placed");
-    assert.match(stdout, /pulumi config set outsideEventsStorage 1Gi/);
-    assert.match(stdout, /outsideEvents: \{ storage: "1Gi" \}/);
   });
 
   it("adds to a definition before an empty document, and refuses an alias", async () => {

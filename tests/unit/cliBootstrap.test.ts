@@ -62,6 +62,8 @@ describe("cli: bootstrap", () => {
     assert.deepEqual([status, stdout], [3, "argosy start --context x\n"]);
     assert.match(stderr, /^installing the dependencies with npm ci \(0 s\)$/m);
     assert.match(stderr, /^dependencies installed \(\d+ s\)$/m);
+    // The tests' packages too, whatever npm is configured for.
+    assert.match(readFileSync(path.join(root, "npm-calls"), "utf8"), /^ci --include=dev /);
   });
 
   describe("has a program load the package that it has installed", () => {
@@ -114,11 +116,6 @@ describe("cli: bootstrap", () => {
     addFiles(root, { "package-lock.json": `${LOCK}\n` });
     run("argosy");
     assert.equal(npmCalls(), 2);
-  });
-
-  it("installs the tests' packages too, whatever npm is configured for", () => {
-    run("argosy");
-    assert.match(readFileSync(path.join(root, "npm-calls"), "utf8"), /^ci --include=dev /);
   });
 
   it("installs once for two commands at the same time: the other waits", async () => {

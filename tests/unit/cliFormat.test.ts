@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { PassThrough } from "node:stream";
 import { writtenAs } from "../../cli/common/objectName";
 import { formatReference } from "../../cli/common/objectReference";
-import { formatDuration, indent, lastLines, plain, styleFor } from "../../cli/common/terminal";
+import { formatDuration, plain, styleFor } from "../../cli/common/terminal";
 import { isIgnored } from "../../cli/dev/folderWatch";
 import { formatGone, formatReconcile } from "../../cli/local/reconcileLine";
 import { ReconcileFailure } from "../../runtime/base/failure";
@@ -91,11 +91,6 @@ describe("cli: text for a terminal", () => {
     // As Node says with NO_COLOR.
     assert.equal(styleFor(terminal(1))("red", "x"), "x");
     assert.equal(styleFor(new PassThrough())("red", "x"), "x");
-  });
-
-  it("is cut and indented by lines", () => {
-    assert.equal(lastLines("a\nb\nc\n", 2), "b\nc");
-    assert.equal(indent("a\nb\n", "> "), "> a\n> b");
   });
 });
 

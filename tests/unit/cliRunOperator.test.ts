@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { CommanderError } from "commander";
-import { asCommandError, CommandError } from "../../cli/common/commandError";
 import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
 import { handlerEnvironment } from "../../cli/handler/handlerEnvironment";
 import { installOperator } from "../../cli/local/installOperator";
 import { ObservedTransport } from "../../cli/local/observedTransport";
 import { connectionAs } from "../../cli/local/serviceAccountToken";
-import { displayPath, OperatorError } from "../../definition/problems";
+import { displayPath } from "../../definition/problems";
 import type { Manifest } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
@@ -68,22 +66,6 @@ describe("cli: what a handler writes between requests", () => {
     });
     assert.deepEqual(logged, ["during\n", "after\n"]);
     assert.deepEqual(stray, ["after\n"]);
-  });
-});
-
-describe("cli: how a command ends", () => {
-  it("knows the errors that the user can put right, and their exit codes", () => {
-    const operator = asCommandError(new OperatorError(["crd is missing."]));
-    assert.ok(operator instanceof CommandError);
-    assert.deepEqual([operator.message, operator.exitCode], ["crd is missing.", 1]);
-    const usage = asCommandError(new CommanderError(1, "commander.unknownOption", "unknown"));
-    assert.ok(usage instanceof CommandError);
-    // Commander has printed it.
-    assert.deepEqual([usage.message, usage.exitCode], ["", 2]);
-    const help = asCommandError(new CommanderError(0, "commander.helpDisplayed", "help"));
-    assert.ok(help instanceof CommandError && help.exitCode === 0);
-    const fault = new TypeError("x is undefined");
-    assert.equal(asCommandError(fault), fault);
   });
 });
 
