@@ -5,28 +5,23 @@ import { addressOf, type HandlerAccount, openHandlerAccount } from "../../cli/ha
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
 import type { Operator } from "../../runtime/operator/definition";
 import { eventually } from "../support/eventually";
-import { json, refuse, TestApiServer } from "./support/testApiServer";
+import { json, refuse, useApiServer } from "./support/testApiServer";
 
 const RULES = [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] }];
 
 describe("cli: the account of a handler with rules", () => {
-  let api: TestApiServer;
   let account: HandlerAccount | undefined;
   let lifetimeMs: number;
   let renewed: number;
   let notices: string[];
-
-  beforeEach(async () => {
+  const api = useApiServer((_call, response) => {
+    const spec = { expirationSeconds: lifetimeMs / 1000 };
+    json(response, { spec, status: { token: `token-${api.calls.length}` } }, 201);
+  });
+  beforeEach(() => {
     [lifetimeMs, renewed, notices, account] = [3_600_000, 0, [], undefined];
-    api = await TestApiServer.start((_call, response) => {
-      const spec = { expirationSeconds: lifetimeMs / 1000 };
-      json(response, { spec, status: { token: `token-${api.calls.length}` } }, 201);
-    });
   });
-  afterEach(async () => {
-    await account?.close();
-    await api.stop();
-  });
+  afterEach(() => account?.close());
 
   const opened = async (rules = RULES, runner = api.connection(), signal?: AbortSignal) => {
     account = await openHandlerAccount({

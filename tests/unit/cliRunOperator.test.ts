@@ -10,7 +10,7 @@ import type { Manifest } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
 import { loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
-import { json, refuse, TestApiServer } from "./support/testApiServer";
+import { json, refuse, useApiServer } from "./support/testApiServer";
 
 describe("cli: a handler's environment", () => {
   let folder: string;
@@ -72,17 +72,14 @@ describe("cli: what a handler writes between requests", () => {
 const account = { namespace: "argosy", name: "memcached-runner" };
 
 describe("cli: the token of a service account", () => {
-  let api: TestApiServer;
   let lifetimeMs: number;
-
-  beforeEach(async () => {
-    lifetimeMs = 3_600_000;
-    api = await TestApiServer.start((_call, response) => {
-      const spec = { expirationSeconds: lifetimeMs / 1000 };
-      json(response, { spec, status: { token: `token ${api.calls.length}` } }, 201);
-    });
+  const api = useApiServer((_call, response) => {
+    const spec = { expirationSeconds: lifetimeMs / 1000 };
+    json(response, { spec, status: { token: `token ${api.calls.length}` } }, 201);
   });
-  afterEach(() => api.stop());
+  beforeEach(() => {
+    lifetimeMs = 3_600_000;
+  });
 
   it("is asked for by who may, when it is needed first, and once for all that need it at once", async () => {
     const connection = connectionAs(account, api.connection({ token: () => "admin" }));

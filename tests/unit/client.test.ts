@@ -12,23 +12,15 @@ import {
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { errorOf } from "./support/failures";
 import { CLUSTER_ROLES, CONFIG_MAPS, configMap, MANAGER, WIDGETS, widget } from "./support/objects";
-import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";
+import { type ApiCall, json, refuse, useApiServer } from "./support/testApiServer";
 
 describe("KubernetesClient", () => {
-  let api: TestApiServer;
+  const api = useApiServer((_, response) => json(response, widget()));
   let client: KubernetesClient;
-  before(async () => {
-    api = await TestApiServer.start();
+  before(() => {
     client = api.client();
   });
-  beforeEach(() => {
-    api.calls.length = 0;
-    api.answer = (_, response) => json(response, widget());
-  });
-  after(async () => {
-    client.close();
-    await api.stop();
-  });
+  after(() => client.close());
 
   /** The one request that was made, as "GET /path?query". */
   function request(): string {

@@ -8,12 +8,13 @@ import { liveObjects, type PreviewSession } from "../../cli/diff/session";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL, OWNER_UID_LABEL } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { writeFolder } from "./operatorFolder";
 import { assertEach } from "./support/lists";
 import { CONFIG_MAPS, observed, operator, widget } from "./support/objects";
 import { runArgosy } from "./support/runArgosy";
-import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
+import { type Answer, json, refuse, useApiServer } from "./support/testApiServer";
 
 const SHOP = operator();
 const RUN = "shop-widget-3-abc";
@@ -103,17 +104,13 @@ describe("an account with rights in few namespaces", function () {
   this.timeout(30_000);
   const folder = writeFolder({});
   const kubeconfig = path.join(folder, "kubeconfig");
-  let api: TestApiServer;
-  let client: ReturnType<TestApiServer["client"]>;
-  before(async () => {
-    api = await TestApiServer.start();
+  const api = useApiServer();
+  let client: KubernetesClient;
+  before(() => {
     writeFileSync(kubeconfig, api.kubeconfig());
     client = api.client();
   });
-  after(async () => {
-    client.close();
-    await api.stop();
-  });
+  after(() => client.close());
 
   const both = viewerOf("shop", "argosy");
   const own = viewerOf("shop");

@@ -19,7 +19,7 @@ import { clusterToLookAt } from "./support/clusterToLookAt";
 import { assertEach } from "./support/lists";
 import { observed, operator } from "./support/objects";
 import { runArgosy } from "./support/runArgosy";
-import { type Answer, json, TestApiServer } from "./support/testApiServer";
+import { type Answer, json, useApiServer } from "./support/testApiServer";
 
 const written = (name: string, more: Partial<Operator> = {}) =>
   JSON.parse(definitionFileContent(operator({ name, execution: "pod", ...more })));
@@ -217,12 +217,8 @@ describe("a command in a cluster with an operator whose definition it cannot rea
   };
   const folder = writeFolder({});
   const kubeconfig = path.join(folder, "kubeconfig");
-  let api: TestApiServer;
-  before(async () => {
-    api = await TestApiServer.start(answer);
-    writeFileSync(kubeconfig, api.kubeconfig());
-  });
-  after(() => api.stop());
+  const api = useApiServer(answer);
+  before(() => writeFileSync(kubeconfig, api.kubeconfig()));
 
   const UNREADABLE = new RegExp(
     `cache in the namespace argosy .*deployed by Argosy 99\\.1\\.0, .* npx ${PACKAGE_NAME}@99`,

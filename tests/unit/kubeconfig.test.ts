@@ -9,7 +9,7 @@ import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { rememberVariables } from "../environment";
 import { addFiles, writeFolder } from "./operatorFolder";
 import { errorOf } from "./support/failures";
-import { json, refuse, TestApiServer } from "./support/testApiServer";
+import { json, refuse, TestApiServer, useApiServer } from "./support/testApiServer";
 
 const KUBECONFIG = {
   apiVersion: "v1",
@@ -272,12 +272,7 @@ describe("the connection of a kubeconfig", () => {
 });
 
 describe("cli: the user's cluster", () => {
-  let api: TestApiServer;
-  beforeEach(async () => {
-    api = await TestApiServer.start();
-  });
-  afterEach(() => api.stop());
-
+  const api = useApiServer();
   const open = () => openUsersCluster({ kubeconfig: api.kubeconfig() });
 
   it("is opened if it answers", async () => {

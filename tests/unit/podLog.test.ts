@@ -8,24 +8,22 @@ import { HttpTransport } from "../../runtime/kubernetes/transport";
 import { eventually } from "../support/eventually";
 import { assertEach } from "./support/lists";
 import { observed } from "./support/objects";
-import { refuse, TestApiServer } from "./support/testApiServer";
+import { refuse, useApiServer } from "./support/testApiServer";
 
 const SOURCE = { namespace: "argosy", pod: "one", container: "runner" };
 const line = (second: number, text: string) => `2026-01-01T12:00:0${second}.5Z ${text}\n`;
 
 describe("the log of a container", () => {
-  let api: TestApiServer;
+  const api = useApiServer();
   let transport: HttpTransport;
   let abort: AbortController;
-  beforeEach(async () => {
-    api = await TestApiServer.start();
+  beforeEach(() => {
     transport = new HttpTransport(api.connection());
     abort = new AbortController();
   });
-  afterEach(async () => {
+  afterEach(() => {
     abort.abort();
     transport.close();
-    await api.stop();
   });
 
   const read = (onLine: (line: PodLine) => void, tail = 1) =>

@@ -9,7 +9,7 @@ import { addFiles } from "./operatorFolder";
 import { runStack } from "./support/program";
 import { copyProgram } from "./support/projectCopy";
 import { type Ended, renderHere } from "./support/renderHere";
-import { json, TestApiServer } from "./support/testApiServer";
+import { json, useApiServer } from "./support/testApiServer";
 
 const FROM_SOURCES = "--conditions=@argosy-dev/source";
 const USAGE_EXIT_CODE = 2;
@@ -78,15 +78,10 @@ describe("the command render", () => {
   });
 
   describe("where the program names its cluster", () => {
-    let api: TestApiServer;
-    before(async () => {
-      // As after a first `up` with Pulumi Cloud, which knows organizations, as nothing here does.
-      const metadata = { annotations: { "argosy.dev/program": "acme/argosy/dev" } };
-      api = await TestApiServer.start((_, response) => json(response, { metadata, items: [] }));
-      addFiles(copy, { "api.json": api.kubeconfig() });
-    });
-    beforeEach(() => api.calls.splice(0));
-    after(() => api.stop());
+    // As after a first `up` with Pulumi Cloud, which knows organizations, as nothing here does.
+    const metadata = { annotations: { "argosy.dev/program": "acme/argosy/dev" } };
+    const api = useApiServer((_, response) => json(response, { metadata, items: [] }));
+    before(() => addFiles(copy, { "api.json": api.kubeconfig() }));
 
     const named = [
       ["in an argument", `cluster: { kubeconfig: "api.json" }`, ""],

@@ -46,6 +46,14 @@ export class TestApiServer {
 
   /** @param trustedClient - a self-signed client certificate to take as valid, in PEM */
   static async start(answer?: Answer, trustedClient?: string): Promise<TestApiServer> {
+    const api = TestApiServer.create(trustedClient);
+    if (answer) api.answer = answer;
+    await api.listen();
+    return api;
+  }
+
+  /** One that does not listen yet. */
+  static create(trustedClient?: string): TestApiServer {
     const identity = makeIdentity("api.test");
     const server = createServer({
       key: identity.key,
@@ -55,10 +63,11 @@ export class TestApiServer {
       keepAliveTimeout: 60_000,
       ...(trustedClient && { ca: trustedClient }),
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const api = new TestApiServer(server, identity);
-    if (answer) api.answer = answer;
-    return api;
+    return new TestApiServer(server, identity);
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve));
   }
 
   /** How to reach it, and as whom. */
@@ -121,6 +130,18 @@ export class TestApiServer {
     this.calls.push(call);
     await this.answer(call, response);
   }
+}
+
+/** One for the tests of a suite. Each test begins without calls, and with this answer. */
+export function useApiServer(answer: Answer = (_, response) => json(response, {})): TestApiServer {
+  const api = TestApiServer.create();
+  before(() => api.listen());
+  beforeEach(() => {
+    api.calls.length = 0;
+    api.answer = answer;
+  });
+  after(() => api.stop());
+  return api;
 }
 
 function clientName(socket: TLSSocket): string | undefined {
