@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { examineCluster } from "../../cli/doctor/cluster";
 import { ARGOSY_VERSION } from "../../components/package";
 import { identityOf } from "../../runtime/base/names";
 import type { KubernetesObject } from "../../runtime/base/objects";
@@ -15,7 +14,7 @@ describe("the commands that look at a cluster", function () {
   this.timeout(60_000);
   announceArgo();
   const schedules = { nightly: { cron: "0 3 * * *" } };
-  const bench = useOperator({ name: "inspected", finalize: true, schedules });
+  const bench = useOperator({ name: "inspected", schedules });
   const kind = () => bench.operator.operator.customResource.kind.toLowerCase();
   let kubeconfig: string;
 
@@ -44,7 +43,6 @@ describe("the commands that look at a cluster", function () {
       operator: string;
       leader: string;
       attempt: number;
-      holds: { finalizer: string; by: string; waitsFor: string }[];
       runs: { name: string }[];
       place: object;
     };
@@ -222,29 +220,6 @@ describe("the commands that look at a cluster", function () {
     assert.match(await argosy(2, "explain", "nonsense/a"), /The cluster has no kind "nonsense"/);
     assert.match(await argosy(1, "replay", "nothing"), /There is no run nothing in this cluster/);
     assert.match(await argosy(1, "logs", "inspected"), /The operator inspected has no pod in the namespace/);
-  });
-
-  it("examine the cluster: an operator without a runner, and a deletion that it holds", async () => {
-    const object = await bench.applied("stuck", { finalize: { answer: { finalized: false } } });
-    await bench.api.delete(object);
-    const client = bench.api.client;
-    const later = new Date(Date.now() + 120_000);
-    const of = async (now?: Date) =>
-      (await examineCluster(client, [], now)).filter(({ what }) => what === "operator inspected");
-    const [runner] = await of();
-    assert.equal(runner?.state, "missing");
-    assert.match(runner?.seen ?? "", /has no Deployment inspected-runner in /);
-    const held = (await of(later)).map(({ seen, remedy }) => `${seen}. ${remedy}`);
-    assert.ok(
-      held.some((each) =>
-        each.includes(
-          `the deletion of ${bench.namespace}/stuck is held up. See why: npm run argosy -- explain`,
-        ),
-      ),
-      held.join("\n"),
-    );
-    assert.ok((await of()).every(({ seen }) => !seen.includes("is held up")));
-    await bench.api.annotate(object, { "argosy.dev/skip-finalize": "true" });
   });
 
   it("say of an object of a kind that is Kubernetes' own, by its short name too, that no operator handles it", async () => {

@@ -93,13 +93,6 @@ describe("cli: the image of a handler", () => {
     assert.deepEqual([calls, pulled], [["image inspect python:3"], []]);
   });
 
-  it("is pulled where it is not, and that is said", async () => {
-    answers = { image: { code: 1 } };
-    await images.ensure("python:3");
-    assert.deepEqual(calls, ["image inspect python:3", "pull --quiet python:3"]);
-    assert.deepEqual(pulled, ["python:3"]);
-  });
-
   it("is not pulled again at once after that failed, but looked for: the user may have built it", async () => {
     answers = { image: { code: 1 }, pull: { code: 1, complaint: "manifest unknown" } };
     await assert.rejects(images.ensure("python:3"), ContainerEngineError);

@@ -10,7 +10,7 @@ import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/d
 import { rememberVariables } from "../environment";
 import { widgetCrd, writeFolder } from "./operatorFolder";
 import { clusterToLookAt } from "./support/clusterToLookAt";
-import { observed, operator } from "./support/objects";
+import { observed, operator, widget } from "./support/objects";
 import { runArgosy } from "./support/runArgosy";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
@@ -80,6 +80,20 @@ describe("argosy doctor in a cluster", () => {
       remedy,
       "Scale it to the number of runners that the program has, 1 by default: kubectl -n argosy scale deployment cache-runner --replicas=1",
     );
+  });
+
+  it("names an object whose deletion is held up, after a while", async () => {
+    const metadata = { deletionTimestamp: at(0), finalizers: ["argosy.dev/argosy.cache"] };
+    const cluster = clusterToLookAt([deployed("cache"), widget(metadata)]);
+    const seenIn = async (seconds: number) => {
+      const now = new Date(NOW.getTime() + seconds * 1000);
+      const found = await examineCluster(cluster, [], now);
+      return found.filter(({ seen }) => seen.includes("is held up")).map((each) => [each.seen, each.remedy]);
+    };
+    assert.deepEqual(await seenIn(10), []);
+    const [[seen, remedy] = [], ...others] = await seenIn(120);
+    assert.deepEqual([seen, others], ["the deletion of shop/widget is held up", []]);
+    assert.match(remedy ?? "", /^See why: npm run argosy -- explain /);
   });
 
   describe("says of the roll-out of a runner, of which a former pod leads,", () => {

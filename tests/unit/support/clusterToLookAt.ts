@@ -19,7 +19,8 @@ export function clusterToLookAt(
     get: async (resource: Resource, { name }: ObjectName) =>
       read("get", resource).find(({ metadata }) => metadata.name === name),
     listAll: async (resource: Resource) => read("list", resource),
-    list: async () => {},
+    list: async ({ kind }: Resource, _: unknown, onPage: (items: readonly KubernetesObject[]) => void) =>
+      onPage(objects.filter((each) => each.kind === kind)),
     read: async () => ({ gitVersion: "v1.34.0", resources: [] }),
   } as unknown as KubernetesClient;
 }
