@@ -10,7 +10,7 @@ import { typescriptTypes } from "../../cli/types/typescript";
 import { typesOf } from "../../cli/types/typesOf";
 import { loadOperators } from "../../definition/loadOperators";
 import { isJsonObject, type JsonObject } from "../../runtime/base/objects";
-import { addFiles, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { addFiles, widgetCrd, widgetDefinition, widgetVersion, writeFolder } from "./operatorFolder";
 import { assertEach } from "./support/lists";
 import { runArgosy } from "./support/runArgosy";
 
@@ -44,11 +44,8 @@ describe("argosy types", function () {
   this.timeout(60_000);
   let root: string;
   const crd = () => {
-    const properties = { spec, status: { type: "object", properties: { ready: { type: "integer" } } } };
-    const openAPIV3Schema = { type: "object", required: ["spec"], properties };
-    return widgetCrd({
-      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } }],
-    });
+    const status = { type: "object", properties: { ready: { type: "integer" } } };
+    return widgetCrd({ versions: [widgetVersion({}, { spec, status }, { required: ["spec"] })] });
   };
   const write = (handler: unknown, files: Record<string, string>) => {
     root = writeFolder({

@@ -214,15 +214,9 @@ describe("runFixtures", () => {
       size: { type: "integer", minimum: 1 },
       plan: { type: "object", default: {}, properties: { name: { type: "string", default: "small" } } },
     };
-    const openAPIV3Schema = {
-      type: "object",
-      required: ["spec"],
-      properties: { spec: { type: "object", required: ["size"], properties } },
-    };
-    beforeEach(() => {
-      const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema } };
-      addFiles(folder.root, { "crd.yaml": widgetCrd({ versions: [version] }) });
-    });
+    const spec = { type: "object", required: ["size"], properties };
+    const version = widgetVersion({}, { spec }, { required: ["spec"] });
+    beforeEach(() => addFiles(folder.root, { "crd.yaml": widgetCrd({ versions: [version] }) }));
     const object = (spec: string, more = "") =>
       `object: { metadata: { name: a }, spec: ${spec}${more} }\nanswer: { children: [], status: { spec: { size: 2, plan: { name: small } } } }\n`;
 

@@ -11,7 +11,14 @@ import type { Rule } from "../../cli/fuzz/violation";
 import { loadOperators } from "../../definition/loadOperators";
 import type { JsonObject } from "../../runtime/base/objects";
 import type { Operator } from "../../runtime/operator/definition";
-import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import {
+  addFiles,
+  loadDefinition,
+  widgetCrd,
+  widgetDefinition,
+  widgetVersion,
+  writeFolder,
+} from "./operatorFolder";
 import { runArgosy } from "./support/runArgosy";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -31,16 +38,7 @@ const SPEC = {
 };
 const STATUS = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 const crdOf = (spec: JsonObject) =>
-  widgetCrd({
-    versions: [
-      {
-        ...{ name: "v1", served: true, storage: true },
-        schema: {
-          openAPIV3Schema: { type: "object", required: ["spec"], properties: { spec, status: STATUS } },
-        },
-      },
-    ],
-  });
+  widgetCrd({ versions: [widgetVersion({}, { spec, status: STATUS }, { required: ["spec"] })] });
 const CRD = crdOf(SPEC);
 const CHILDREN = [
   { apiVersion: "apps/v1", kind: "Deployment" },

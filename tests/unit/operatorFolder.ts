@@ -27,8 +27,13 @@ export function widgetCrd(spec: JsonObject = {}, root: JsonObject = {}): JsonObj
 }
 
 /** The stored version of {@link widgetCrd}. */
-export function widgetVersion(fields: JsonObject = {}, properties: JsonObject = {}): JsonObject {
-  const openAPIV3Schema = { type: "object", properties: { spec: { type: "object" }, ...properties } };
+export function widgetVersion(
+  fields: JsonObject = {},
+  properties: JsonObject = {},
+  schema: JsonObject = {},
+): JsonObject {
+  const spec = { type: "object" };
+  const openAPIV3Schema = { type: "object", properties: { spec, ...properties }, ...schema };
   return { name: "v1", served: true, storage: true, schema: { openAPIV3Schema }, ...fields };
 }
 
