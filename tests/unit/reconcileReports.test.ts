@@ -208,7 +208,7 @@ describe("consequenceOf", () => {
 
   it("says what to do if a right is missing", () => {
     const message = 'widgets "demo" is forbidden: User "runner" cannot patch resource "widgets"';
-    const { failure } = consequenceOf(refused(403, { message }), "shop").report;
+    const { failure } = consequenceOf(refused(403, {}, message), "shop").report;
     assert.match(failure?.message ?? "", /cannot patch resource "widgets"\. .*run `pulumi up --refresh`\.$/);
   });
 
