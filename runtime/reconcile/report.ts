@@ -154,7 +154,7 @@ interface NewEvents {
  * Distinguishes new Events from those that were reported, because a handler answers the same Events again in each resync. They are
  * reported even if it cannot be remembered that they were, and then once more: the handler may never answer them again.
  *
- * Guarantees (tests/unit/newEvents.test.ts): an Event is reported once for a generation as long as every answer has it. After an
+ * Guarantees (tests/unit/memory.test.ts): an Event is reported once for a generation as long as every answer has it. After an
  * answer without it, it is new again.
  *
  * @param reported {@link NewEvents.fingerprints} of the last answer

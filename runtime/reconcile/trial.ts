@@ -143,7 +143,7 @@ const MOST_AT_ONCE = 2;
 
 /**
  * The trials of one operator. Few run at once, so that they leave handler processes to the objects. The others wait in the order in
- * which they came (tests/unit/trials.test.ts).
+ * which they came (tests/unit/replay.test.ts).
  */
 export class Trials {
   private running = 0;
