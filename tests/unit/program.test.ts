@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { isRecord } from "../../runtime/base/json";
+import type { Manifest } from "../../runtime/base/objects";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
+import { assertGolden } from "./support/goldenFile";
 import { type Run, run, runStack } from "./support/program";
 import { countReferences, danglingReferences } from "./support/references";
 import { EVERY_FORM, operatorsProgram, type SampleProgram, sampleProgram } from "./support/sampleOperators";
@@ -65,6 +67,22 @@ describe("the program", () => {
       });
     });
   }
+
+  it("tells Pulumi of each object what the golden file says", () => {
+    const lines = (runs.get("every form")?.registrations ?? []).flatMap(({ name, inputs, ...told }) => {
+      const { kind, metadata } = inputs as Partial<Manifest>;
+      if (!kind || !metadata) return [];
+      const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => /^pulumi/.test(key));
+      const { protect, retainOnDelete, deleteTimeout, deleteBeforeReplace } = told;
+      const options = { protect, retainOnDelete, deleteTimeout, deleteBeforeReplace };
+      const all = [...Object.entries(options), ...annotations].filter(([, value]) => value);
+      return all.length === 0
+        ? []
+        : [`${kind} ${name}: ${all.map(([key, value]) => `${key}=${value}`).join(" ")}\n`];
+    });
+    assert.ok(lines.length > 30);
+    assertGolden("pulumi.txt", lines.sort().join(""));
+  });
 
   it("mounts a token only for a handler with rules, and never the runner's token", () => {
     const handlers = containersOf(runs.get("every form")?.manifests ?? []).filter(
