@@ -286,7 +286,7 @@ describe("the engine in a pod of its own", () => {
     assert.match(late, /not every child is ready yet: another run follows when they are/);
   });
 
-  it("fails with a last word where the handler fails, and the object bench.reports it", async () => {
+  it("fails with a last word where the handler fails, and the object reports it", async () => {
     const manifest = object("demo", { exitCode: 3, log: "no plan" });
     await api.apply(manifest);
     const { exitCode, message, workflow } = await bench.submitted({ namespace, name: "demo" });
