@@ -90,7 +90,7 @@ export class HttpTransport {
   /**
    * Sends a request when its turn at the gate has come. Each repetition passes the gate again, where its fence is asked again.
    *
-   * If a connection that was used before breaks, a request that is no POST is sent again, although it may have been done: see
+   * If a connection that was used before breaks, a request that creates nothing is sent again, although it may have been done: see
    * {@link StaleConnectionError}. Every caller bears that. A GET changes nothing. Each of our other requests names the version,
    * the uid or the value on which it depends, or sets what the first one has set. If the second one is refused because of what the
    * first one may have changed, the caller gets an error that the answer was lost, and reads the object.
@@ -314,8 +314,9 @@ function isStale(error: unknown): error is ApiUnreachableError {
 
 /** After how long the request may be sent again. Undefined if it may not be sent again. */
 function repeatAfterMs(error: unknown, request: ApiRequest): number | undefined {
-  // A creation is the only request that must not be done twice.
-  if (isStale(error)) return request.method === "POST" ? undefined : 0;
+  // A creation is the only request that must not be done twice. A dry run of one creates nothing.
+  const creates = request.method === "POST" && !request.path.includes("dryRun=All");
+  if (isStale(error)) return creates ? undefined : 0;
   // With these codes the server has not begun with the request. With any other code it may have begun.
   return isApiError(error, 429) || isApiError(error, 503) ? retryAfterMs(error) : undefined;
 }

@@ -168,10 +168,11 @@ describe("a request of HttpTransport that is refused, or breaks", () => {
       };
     });
 
-    for (const method of ["GET", "PUT", "PATCH", "DELETE"] as const) {
-      it(`sends a ${method} again`, async () => {
+    const repeated = [["GET"], ["PUT"], ["PATCH"], ["DELETE"], ["POST", "?dryRun=All"]] as const;
+    for (const [method, query = ""] of repeated) {
+      it(`sends a ${method}${query} again`, async () => {
         await transport.send(PODS);
-        await transport.send({ ...PODS, method });
+        await transport.send({ ...PODS, method, path: PODS.path + query });
         assert.deepStrictEqual(
           api.calls.map(({ connection }) => connection),
           [1, 1, 2],
