@@ -130,11 +130,9 @@ export class Leadership {
     return this.lease.blockedKeys;
   }
 
-  /** @returns whether etcd was restored from a backup since the last call */
+  /** @see OurLease.forgetRestore */
   forgetRestore(): boolean {
-    const { hasGoneBack } = this.lease;
-    this.lease.hasGoneBack = false;
-    return hasGoneBack;
+    return this.lease.forgetRestore();
   }
 
   /** @see OurLease.exceptions */

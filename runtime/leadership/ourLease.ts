@@ -47,8 +47,8 @@ export class OurLease {
   blockedKeys: ReadonlySet<string> = new Set();
   private lease: Lease | undefined;
   private changedAt = Number.NEGATIVE_INFINITY;
-  /** Whether the Lease has ever been older than it was seen before: etcd was restored from a backup. The caller forgets it. */
-  hasGoneBack = false;
+  /** Whether the Lease has been older than it was seen before, and {@link forgetRestore} has not said so yet. */
+  private hasGoneBack = false;
   /** Whether the Lease is that of a backup: the process that has led since may still trust a later one. */
   private isRestored = false;
   /** What each process that finishes its runs has written, and since when we have seen that. */
@@ -103,6 +103,13 @@ export class OurLease {
     const isStale = ({ text, since }: { text: string; since: number }) =>
       this.options.clock.now() - since >= this.holdsMs(readFinishing(text)?.leaseSeconds);
     return [...this.finishing].flatMap(([name, each]) => (isStale(each) ? [[name, each.text]] : []));
+  }
+
+  /** @returns whether etcd was restored from a backup since the last call, as an older Lease shows */
+  forgetRestore(): boolean {
+    const { hasGoneBack } = this;
+    this.hasGoneBack = false;
+    return hasGoneBack;
   }
 
   /** Until when a term lasts after a renewal that begins now, on the monotonic clock. */
