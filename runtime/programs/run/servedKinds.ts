@@ -1,6 +1,6 @@
 import { kindMissing, ReconcileFailure } from "../../base/failure";
 import { apiVersionOf } from "../../base/objects";
-import { isSameKind, kindKey, type Resource, type TypeMeta } from "../../base/resource";
+import { isSameKind, kindKey, type Resource } from "../../base/resource";
 import type { HandlerEvent } from "../../handler/contract";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource, UnknownKindError } from "../../kubernetes/discovery";
@@ -15,8 +15,8 @@ export class ServedKinds {
     readonly found: readonly Resource[],
     /** Why it is not known how the others are served, by their kinds. */
     private readonly unknown: ReadonlyMap<string, ReconcileFailure>,
-    /** Those that the cluster does not serve, and that are not retired. */
-    private readonly missing: readonly TypeMeta[],
+    /** The failures of those that the cluster does not serve, and that are not retired, by their kinds. */
+    private readonly missing: ReadonlyMap<string, ReconcileFailure>,
   ) {}
 
   /**
@@ -30,24 +30,25 @@ export class ServedKinds {
     patience = new Patience(KIND_PATIENCE_MS),
   ): Promise<ServedKinds> {
     const unknown = new Map<string, ReconcileFailure>();
-    const missing: TypeMeta[] = [];
+    const missing = new Map<string, ReconcileFailure>();
     const found = await Promise.all(
-      operator.children.map(({ apiVersion, kind, retired }) =>
-        patience
+      operator.children.map(({ apiVersion, kind, retired }) => {
+        const key = kindKey({ apiVersion, kind });
+        return patience
           .retried(() => findResource(client, apiVersion, kind))
           .catch((error: Error) => {
             if (error instanceof UnknownKindError) {
-              if (!retired) missing.push({ apiVersion, kind });
+              const failure = kindMissing({ apiVersion, kind }, "and the object has children of this kind");
+              if (!retired) missing.set(key, failure);
               return undefined;
             }
             // The server of an aggregated API may be away for days. The other kinds have other servers.
             if (!(error instanceof ApiError) || error.code === 429) throw error;
-            const key = kindKey({ apiVersion, kind });
             const message = `the API server does not say how it serves ${key}: ${error.message}. Repair what serves this kind: the object is reconciled again after a while.`;
             unknown.set(key, new ReconcileFailure("KindNotListed", message));
             return undefined;
-          }),
-      ),
+          });
+      }),
     );
     return new ServedKinds(
       found.filter((resource) => resource !== undefined),
@@ -64,11 +65,7 @@ export class ServedKinds {
 
   /** Why no handler may be asked about an object that has children of these kinds, as `Completeness.whyNot` says it. */
   whyNot(event: HandlerEvent, kinds: readonly string[]): ReconcileFailure | undefined {
-    const isOne = (missing: TypeMeta) => kinds.some((kind) => isSameKind(kind, kindKey(missing)));
-    const missing = event === "reconcile" ? this.missing.find(isOne) : undefined;
-    return missing
-      ? kindMissing(missing, "and the object has children of this kind")
-      : this.whyUnknown(kinds);
+    return (event === "reconcile" ? failureIn(this.missing, kinds) : undefined) ?? this.whyUnknown(kinds);
   }
 
   /**
@@ -76,10 +73,18 @@ export class ServedKinds {
    * @param kinds as `kindKey` gives them
    */
   whyUnknown(kinds: readonly string[]): ReconcileFailure | undefined {
-    for (const [unknown, failure] of this.unknown)
-      if (kinds.some((kind) => isSameKind(kind, unknown))) return failure;
-    return undefined;
+    return failureIn(this.unknown, kinds);
   }
+}
+
+/** The first failure of one of these kinds. */
+function failureIn(
+  failures: ReadonlyMap<string, ReconcileFailure>,
+  kinds: readonly string[],
+): ReconcileFailure | undefined {
+  for (const [failed, failure] of failures)
+    if (kinds.some((kind) => isSameKind(kind, failed))) return failure;
+  return undefined;
 }
 
 /**
