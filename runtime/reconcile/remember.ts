@@ -166,8 +166,8 @@ export async function rememberUnfinished(
  */
 function whereIn(
   { others, children, operator }: Parts,
-  { object, answer: { state }, desired, before, progress: { left: leftKinds } }: Made,
-  isPart = leftKinds !== undefined && leftKinds.size > 0,
+  { object, answer: { state }, desired, before, progress }: Made,
+  isPart = (progress.left?.size ?? 0) > 0,
 ): Partial<Memory> {
   const there = [...desired.map(({ manifest }) => manifest.metadata), ...children.of(object.metadata.uid)];
   const far = there.filter(({ namespace }) => !canReference(object, namespace));

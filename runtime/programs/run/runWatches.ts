@@ -129,8 +129,7 @@ export class RunWatches {
     const isEverywhere = home === undefined || isElsewhere || wasInterrupted;
     // We may list nothing in a namespace that the operator no longer lists.
     const here = isListed(operator.namespaces, home) ? [home] : [];
-    const lists = childResources.flatMap((resource) => {
-      if (hasNone) return [];
+    const lists = (hasNone ? [] : childResources).flatMap((resource) => {
       if (!resource.namespaced && !isEverywhere) return [];
       const scopes = isEverywhere ? scopesOf(operator.namespaces, resource) : here;
       return scopes.map(async (namespace) => {
