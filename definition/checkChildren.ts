@@ -95,7 +95,7 @@ export function checkKnownKind(
 }
 
 /** The API groups of Kubernetes' own that have this kind: ["apps"] for "Deployment", [] for an unknown one. */
-export function groupsOfKind(kind: string): string[] {
+function groupsOfKind(kind: string): string[] {
   return Object.keys(BUILT_IN_KINDS).filter(
     (group) => isNamespaced(group === "" ? "v1" : `${group}/v1`, kind) !== undefined,
   );

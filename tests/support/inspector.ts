@@ -23,7 +23,7 @@ interface Command {
 }
 
 /** The process ended that was debugged: it answers nothing any more. */
-export class DebuggedProcessEnded extends Error {
+class DebuggedProcessEnded extends Error {
   constructor() {
     super("the debugged process has ended");
   }

@@ -160,7 +160,7 @@ export function difference(
 }
 
 /** The figures as a table. */
-export function formatRestart(figures: RestartFigures, machine: string): string {
+function formatRestart(figures: RestartFigures, machine: string): string {
   const { objects, observedSeconds, operatorCpuSeconds, writes, restMiB } = figures;
   const written = Object.entries(writes).map(([what, count]) => `${count} ${what}`);
   return [

@@ -332,14 +332,7 @@ class ScaleRun {
 }
 
 /** The figures as tables. */
-export function formatScale({
-  phases,
-  leftOut,
-  kibAnObject,
-  losses,
-  seconds,
-  machine,
-}: ScaleFigures): string {
+function formatScale({ phases, leftOut, kibAnObject, losses, seconds, machine }: ScaleFigures): string {
   const rows = phases.map((each) => {
     const { objects, phase, observedSeconds, perSecond, atRest, inResync } = each;
     const { engineMiB, handlersMiB, serverMiB, engineCpuSeconds, handlersCpuSeconds, serverCpuSeconds } =

@@ -14,7 +14,7 @@ const NO_FAULT = "no fault";
 const MOST_LOSSES = 10;
 
 /** The figures of each kind of fault, in alphabetical order. A round with two faults counts for both. */
-export function figuresByKind({ convergence }: Pick<Outcome, "convergence">): KindFigures[] {
+function figuresByKind({ convergence }: Pick<Outcome, "convergence">): KindFigures[] {
   const times = new Map<string, number[]>();
   for (const { kinds, seconds } of convergence) {
     for (const kind of kinds.length > 0 ? kinds : [NO_FAULT]) {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 /** Where the golden files are. */
-export const GOLDEN_FOLDER = path.resolve(__dirname, "../../golden");
+const GOLDEN_FOLDER = path.resolve(__dirname, "../../golden");
 
 /** Asserts that a golden file has this text. With UPDATE_GOLDEN it is written first. */
 export function assertGolden(name: string, text: string): void {

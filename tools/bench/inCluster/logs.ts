@@ -61,7 +61,7 @@ function containersOf(spec: unknown): string[] {
 }
 
 /** Lines as `kubectl logs --timestamps` prints them. */
-export function parseLog(text: string): LogLine[] {
+function parseLog(text: string): LogLine[] {
   return text.split("\n").flatMap((line) => {
     const space = line.indexOf(" ");
     const time = parseTime(line.slice(0, space));

@@ -56,7 +56,7 @@ export class ChaosStack extends FileStack {
 }
 
 /** The last error that Pulumi reports. If the program has failed, the next line is the reason. */
-export function lastErrorOf({ message }: Pick<Error, "message">): string {
+function lastErrorOf({ message }: Pick<Error, "message">): string {
   const lines = message.split("\n").map((line) => line.trim());
   const at = lines.findLastIndex((line) => line.startsWith("error: "));
   const [first, second = ""] =
