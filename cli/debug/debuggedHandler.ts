@@ -35,6 +35,8 @@ const AGAIN_MS = 500;
 const BREAKPOINTS_MS = 1_000;
 /** A debugger's port can stay in use for a moment after its process has ended. After this many tries, another program has the port. */
 const MOST_TRIES = 10;
+/** Node's message when another program has the port. It then runs without a debugger, and nobody could attach. */
+const HAS_NO_DEBUGGER = /^Starting inspector on .* failed: /m;
 /** Node's own messages about its inspector. */
 const OF_INSPECTOR =
   /^(Debugger (listening|ending) on .*|For help, see: .*|Debugger attached\.|Waiting for the debugger to disconnect\.\.\.)\n/gm;
@@ -75,7 +77,7 @@ export class DebuggedHandler {
         this.asked = undefined;
         asked?.over();
         asked?.listener.exited(exit);
-        this.startAgain(asked !== undefined || exit.signal !== null);
+        this.startAgain(asked !== undefined || this.isEnding);
       },
     });
     this.process = process;
@@ -146,6 +148,7 @@ export class DebuggedHandler {
   private log(chunk: Buffer): void {
     const text = chunk.toString("utf8");
     if (this.options.attached?.test(text)) this.attached();
+    if (HAS_NO_DEBUGGER.test(text)) this.process?.kill();
     const own = text.replace(OF_INSPECTOR, "");
     this.lastWords = own || this.lastWords;
     if (own === "") return;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { freePorts } from "../../cli/controlPlane/ports";
 import { DebugAdapterClient } from "../support/debugAdapter";
 import { debugpyFolder } from "../support/debugpy";
 import { eventually } from "../support/eventually";
@@ -37,9 +38,11 @@ describe("argosy dev --debug", function () {
       env,
     });
 
-  /** Starts it for the object "watched". @returns the port of the debugger */
+  /** Starts it for the object "watched". @returns the port of the debugger, which is not the usual one: others may use that */
   async function start(kind: string): Promise<number> {
-    const target = ["--debug", `${kind.toLowerCase()}/watched`, "--namespace", bench.namespace];
+    const [free] = await freePorts(1);
+    const port = ["--debug-port", String(free)];
+    const target = ["--debug", `${kind.toLowerCase()}/watched`, "--namespace", bench.namespace, ...port];
     return Number(await bench.start(target).printed(/(?<=waits for a debugger at 127\.0\.0\.1:)\d+/));
   }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import path from "node:path";
 import { freePorts } from "../../cli/controlPlane/ports";
 import { debuggedCommand, NODE_ATTACHED } from "../../cli/debug/debuggedCommand";
@@ -163,6 +164,33 @@ describe("a debugged handler", function () {
     await eventually(() => assert.deepEqual(notices, ["the debugged handler does not start: no inspector"]));
     broken.close();
   });
+
+  it("does not go on without a debugger if another program has taken the port", async () => {
+    const server = createServer();
+    const taken = await new Promise<number>((resolve) => {
+      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+    });
+    const without = new DebuggedHandler({
+      transport: localHandler(
+        { handler: { image: "a:1", function: "main.ts" }, folder, include: [] },
+        {},
+        (command) => debuggedCommand(command, taken)?.command ?? [],
+      ),
+      onLog: () => {},
+      onNotice: (notice) => notices.push(notice),
+      onWait: () => {},
+      attached: NODE_ATTACHED,
+      againMs: 1,
+    });
+    const exit = new Promise((exited) => {
+      without.ask(`${JSON.stringify(question("watched"))}\n`, { output: () => {}, log: () => {}, exited });
+    });
+    assert.deepEqual(await exit, { code: 1, signal: null });
+    const why = `Starting inspector on 127.0.0.1:${taken} failed: address already in use`;
+    assert.deepEqual(notices, [`the debugged handler does not start: ${why}`]);
+    without.close();
+    server.close();
+  });
 });
 
 describe("what argosy dev --debug is told", () => {
@@ -204,7 +232,6 @@ describe("what argosy dev --debug is told", () => {
   });
 
   it("takes no port that another program has", async () => {
-    const { createServer } = await import("node:net");
     const server = createServer();
     const [taken = 0] = await freePorts(1);
     await new Promise<void>((resolve) => server.listen(taken, "127.0.0.1", resolve));
