@@ -10,7 +10,7 @@ import { componentNamed, withReadableErrors } from "./errors";
 import { afterCheck, checkInCluster } from "./inCluster/checkInCluster";
 import { claim, claimant } from "./inCluster/claims";
 import { type Cluster, provideCluster } from "./inCluster/cluster";
-import { type Claim, thisProgram } from "./inCluster/thisRun";
+import { type Claim, isOfProgram, thisProgram } from "./inCluster/thisRun";
 import { checkSdk } from "./kubernetesSdk";
 import { madeBy } from "./manifests/installation";
 import type { ConfigMap } from "./manifests/kinds";
@@ -218,6 +218,7 @@ function checked(
     checkPlatform(look, {
       ...others,
       program,
+      ...(args.data === "keep" && { has: isOfProgram }),
       namespaces,
       needed,
       // The resources in its `dependsOn` may install what it needs.

@@ -5,7 +5,7 @@ import { KEPT } from "../preflight/makers";
 import { fingerprint, type Manifest } from "../runtime/program";
 import { withInputs } from "./arguments/inputs";
 import type { Cluster } from "./inCluster/cluster";
-import { thisProgram } from "./inCluster/thisRun";
+import { thisProgram, thisRun } from "./inCluster/thisRun";
 import type { DataMode } from "./manifests/data";
 import type { ManifestSet } from "./manifests/metadata";
 import { protectedIf, type Registered, register } from "./register";
@@ -38,6 +38,7 @@ export function registerData(
   { data, cluster }: DataOptions,
   opts: pulumi.CustomResourceOptions,
 ): pulumi.CustomResource {
+  thisRun().data.add(`${manifest.kind} ${manifest.metadata.name}`);
   if (data !== "delete") announce({ kept: manifest });
   const { type, Patch } = KINDS[manifest.kind as keyof typeof KINDS];
   if (data !== "keep") {

@@ -1,6 +1,7 @@
 // Does the Argo to be shared exist, and none where one is to be installed?
 import { checkAdoptedController } from "./checkAdoptedController";
 import { checkImageVolumes } from "./checkImageVolumes";
+import { checkLeftPlatform, type ExpectedData } from "./checkLeftPlatform";
 import { checkNamespaces, type NeededNamespace } from "./checkNamespaces";
 import { checkRestrictions } from "./checkRestrictions";
 import { HALVES, type Half } from "./halves";
@@ -28,6 +29,8 @@ type Mode = "install" | "share" | "adopt" | "none";
 export interface ExpectedPlatform {
   /** The program that creates it, as "organization/project/stack". */
   readonly program: string;
+  /** Whether the program has the namespace or CRD of this name. @default it does not say that they are kept */
+  readonly has?: ExpectedData["has"];
   /** The halves of Argo that may still come: from another component of the program, or from what the platform comes after. */
   readonly coming: readonly Half["argument"][];
   readonly argoEvents: Mode;
@@ -65,6 +68,7 @@ export async function checkPlatform(look: Look, platform: ExpectedPlatform): Pro
     ...(platform.argoWorkflows === "adopt" ? [checkAdoptedController(look, platform)] : []),
     ...(["share", "adopt"].includes(platform.argoWorkflows) ? [checkRestrictions(look, platform)] : []),
     checkArchive(look, platform),
+    ...(platform.has ? [checkLeftPlatform(look, { ...platform, has: platform.has })] : []),
   ]);
   return together(all);
 }

@@ -69,6 +69,8 @@ export interface Look {
   clusterRole(name: string): Promise<Found>;
   /** The CRDs of operators of Argosy. */
   operatorDefinitions(): Promise<readonly KubernetesObject[] | undefined>;
+  /** The namespaces of platforms, and the CRDs that platforms install. */
+  platformData(): Promise<readonly KubernetesObject[] | undefined>;
   /** How many objects of a kind there are in all namespaces. */
   countOf(kind: Resource): Promise<number | undefined>;
   /** Whether there is a Secret of this name. Its content is not requested. */
@@ -126,6 +128,7 @@ function lookBy(ask: Ask): Look {
     clusterRole: (name) => ask((client) => objectOf(client, CLUSTER_ROLES, { name })),
     operatorDefinitions: () =>
       ask((client) => client.listAll(DEFINITIONS, { labelSelector: OPERATOR_LABEL })),
+    platformData: () => ask(platformData),
     countOf: (kind) => ask((client) => client.count(kind, { metadataOnly: true })),
     hasSecret: (namespace, name) => ask((client) => hasSecret(client, namespace, name)),
     keepsImageVolumes: () => ask(keepsImageVolumes),
@@ -167,6 +170,18 @@ const CONFIG_MAPS = builtIn("v1", "ConfigMap");
 const POD_TEMPLATES = builtIn("v1", "PodTemplate");
 const CLUSTER_ROLES = builtIn("rbac.authorization.k8s.io/v1", "ClusterRole");
 const DEFINITIONS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+
+async function platformData(client: KubernetesClient): Promise<readonly KubernetesObject[]> {
+  const ours = "app.kubernetes.io/managed-by=argosy";
+  const lists = await Promise.all([
+    client.listAll(NAMESPACES, { labelSelector: ours, metadataOnly: true }),
+    client.listAll(DEFINITIONS, {
+      labelSelector: `${ours},app.kubernetes.io/component=definitions`,
+      metadataOnly: true,
+    }),
+  ]);
+  return lists.flat();
+}
 
 async function hasSecret(client: KubernetesClient, namespace: string, name: string): Promise<boolean> {
   const secrets = await client.listAll(SECRETS, { namespace, metadataOnly: true });

@@ -8,6 +8,7 @@ const SUBJECTS: { readonly [Question in keyof Look]: (...args: Parameters<Look[Q
   serviceAccount: (namespace, name) => `the service account ${name} in ${namespace}`,
   clusterRole: (name) => `the ClusterRole ${name}`,
   operatorDefinitions: () => "the CRDs of operators that are no longer in the program",
+  platformData: () => "the namespaces and CRDs of platforms that are no longer in the program",
   countOf: ({ kind }) => `the objects of the kind ${kind}`,
   hasSecret: (namespace, name) => `the Secret ${name} in ${namespace}`,
   keepsImageVolumes: () => "whether there are image volumes",

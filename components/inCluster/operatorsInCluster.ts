@@ -5,6 +5,7 @@ import { checkCustomResources, type ExpectedCustomResource } from "../../preflig
 import { checkImageVolumes, type ImageVolumesNeed } from "../../preflight/checkImageVolumes";
 import { checkInstallation } from "../../preflight/checkInstallation";
 import { checkLeftDefinitions } from "../../preflight/checkLeftDefinitions";
+import { checkLeftPlatform } from "../../preflight/checkLeftPlatform";
 import { checkNamespaces, type NeededNamespace } from "../../preflight/checkNamespaces";
 import { checkOperatorNames } from "../../preflight/checkOperatorNames";
 import { together } from "../../preflight/lookInCluster";
@@ -18,6 +19,7 @@ import type { OperatorsPlan } from "../operatorsPlan";
 import { checkInCluster } from "./checkInCluster";
 import { claimant, crdKey } from "./claims";
 import type { Cluster } from "./cluster";
+import { isOfProgram } from "./thisRun";
 
 /**
  * Checks that no other program has an installation of this name in the cluster, an operator of one of these names on the
@@ -39,6 +41,7 @@ export function checkOperatorsInCluster(
     : operators.flatMap(namespacesOf).filter((each) => each.namespace !== namespace);
   const own = crdsOf(sets).map(({ crd }) => crd.metadata.name);
   const has = (crd: string) => own.includes(crd) || claimant(cluster, crdKey(crd)) !== undefined;
+  const hasPlatform = plan.toMake !== undefined || plan.made !== undefined;
   return checkInCluster(component, cluster, async (look, program) =>
     together(
       await Promise.all([
@@ -47,6 +50,7 @@ export function checkOperatorsInCluster(
         checkCustomResources(look, { customResources: customResourcesOf(sets), program, ...accounts }),
         checkLeftDefinitions(look, { installation, program, operators, has, keeps: data === "keep" }),
         checkNamespaces(look, needed),
+        ...(data === "keep" && !hasPlatform ? [checkLeftPlatform(look, { program, has: isOfProgram })] : []),
         checkImageVolumes(look, imageVolumesNeed(operators)),
       ]),
     ),

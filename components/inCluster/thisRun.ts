@@ -10,6 +10,8 @@ import type { Platform } from "../manifests/platform/options";
 export interface RunState {
   /** What two components may not both have, and what one installs for another. */
   readonly clusters: KnownCluster[];
+  /** The namespaces and CRDs that the program has, each as "Namespace shop". */
+  readonly data: Set<string>;
   /** Values that are known later, by their placeholders. Those of `loadOperators` are for a component that is created afterwards. */
   readonly later: Map<string, KnownLater>;
   /** The platforms of other stacks, by stack. A second StackReference of the same name fails. */
@@ -72,11 +74,22 @@ export function thisRun(): RunState {
   place[RUNS] ??= new Map();
   const runs = place[RUNS];
   const run = keyOfRun();
-  const state = runs.get(run) ?? { clusters: [], later: new Map(), platforms: new Map(), warned: new Set() };
+  const state = runs.get(run) ?? {
+    clusters: [],
+    data: new Set(),
+    later: new Map(),
+    platforms: new Map(),
+    warned: new Set(),
+  };
   runs.set(run, state);
   const [oldest] = runs.keys();
   if (runs.size > MOST_RUNS) runs.delete(oldest);
   return state;
+}
+
+/** Whether a component of this run has the namespace or the CRD of this name. */
+export function isOfProgram(kind: string, name: string): boolean {
+  return thisRun().data.has(`${kind} ${name}`);
 }
 
 /** Whether nothing in this run has warned about this yet. From now on something has. */

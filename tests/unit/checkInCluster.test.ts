@@ -8,9 +8,11 @@ import { checkInCluster } from "../../components/inCluster/checkInCluster";
 import type { Cluster } from "../../components/inCluster/cluster";
 import { Operators } from "../../components/operators";
 import { NOTHING } from "../../preflight/lookInCluster";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { rememberVariables } from "../environment";
 import { logged, refused } from "./support/componentRuns";
 import { found } from "./support/fakeLook";
+import { samplePlatform } from "./support/platform";
 import { run } from "./support/program";
 import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
@@ -95,6 +97,71 @@ describe("the check of a component in its cluster", function () {
       return true;
     };
     assert.equal(await logged(() => assert.rejects(run(program, { cluster: true }), refusal)), "");
+  });
+
+  describe("of a program that says that its data is kept", () => {
+    const ours = { "argosy.dev/program": "organization/argosy/test" };
+    const platform = (args: ArgoPlatformArgs = {}) =>
+      void new ArgoPlatform("argo", {
+        cluster: { kubeconfig: api.kubeconfig() },
+        argoWorkflows: "none",
+        ...args,
+      });
+    const lists: Readonly<Record<string, readonly KubernetesObject[]>> = {
+      "/api/v1/namespaces": [
+        found({ name: "argosy", annotations: ours }),
+        found({ name: "former", annotations: ours }),
+        found({ name: "kept", annotations: { ...ours, "pulumi.com/patchFieldManager": "argosy-it" } }),
+        found({ name: "going", annotations: ours, deletionTimestamp: "2026-01-01T00:00:00Z" }),
+        found({ name: "theirs", annotations: { "argosy.dev/program": "organization/argosy/prod" } }),
+      ],
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions": [
+        found({ name: "sensors.argoproj.io", annotations: ours }),
+        found({ name: "workflows.argoproj.io", annotations: ours }),
+      ],
+    };
+    beforeEach(() => {
+      api.answer = ({ path }, response) => {
+        const items = lists[path]?.map(({ metadata }) => ({ metadata }));
+        if (items) json(response, { metadata: {}, items });
+        else refuse(response, 404);
+      };
+    });
+    const losses = async (program: () => void) => {
+      const error = await run(program, { cluster: true }).then(
+        () => undefined,
+        (refusal: Error) => refusal,
+      );
+      return [
+        ...(error?.message ?? "").matchAll(/pulumi up would delete the (.*?): data is "keep" now/g),
+      ].map(([, what]) => what);
+    };
+    const LOST = ["namespace former and everything in it", "CRD workflows.argoproj.io and all its objects"];
+
+    it("refuses to lose a namespace or CRDs of Argo that leave it, if only the next pulumi up would keep them", async () => {
+      assert.deepEqual(await losses(platform), LOST);
+      assert.deepEqual(await losses(() => platform({ data: "delete" })), []);
+      const both = () => {
+        platform();
+        const namespaces = { namespace: "former", controllerNamespace: "other" };
+        new ArgoPlatform("second", {
+          cluster: { kubeconfig: api.kubeconfig() },
+          argoEvents: "none",
+          ...namespaces,
+        });
+      };
+      assert.deepEqual(await losses(both), []);
+    });
+
+    it("refuses this also if the platform itself has become another stack's", async () => {
+      const { definitions: handlers } = sampleProgram(EVERY_FORM);
+      const elsewhere = { handlers, cluster: { kubeconfig: api.kubeconfig() }, platform: samplePlatform() };
+      const lost = await losses(() => void new Operators("shop", elsewhere));
+      assert.deepEqual(
+        lost.filter((what) => LOST.includes(what ?? "")),
+        LOST,
+      );
+    });
   });
 
   it("counts what is missing as coming if the platform comes after others, or if another component installs it", async () => {

@@ -22,6 +22,7 @@ export function fakeLook(cluster: {
   readonly serviceAccounts?: Readonly<Record<string, Found>>;
   readonly clusterRoles?: Readonly<Record<string, Found>>;
   readonly operatorDefinitions?: readonly KubernetesObject[];
+  readonly platformData?: readonly KubernetesObject[];
   readonly hasSecret?: boolean;
   readonly keepsImageVolumes?: boolean;
   readonly workflowControllers?: readonly ControllerConfiguration[];
@@ -32,6 +33,7 @@ export function fakeLook(cluster: {
     serviceAccount: async (namespace, name) => cluster.serviceAccounts?.[`${namespace}/${name}`],
     clusterRole: async (name) => cluster.clusterRoles?.[name],
     operatorDefinitions: async () => cluster.operatorDefinitions,
+    platformData: async () => cluster.platformData,
     countOf: async () => undefined,
     hasSecret: async () => cluster.hasSecret,
     keepsImageVolumes: async () => cluster.keepsImageVolumes,
