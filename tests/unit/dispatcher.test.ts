@@ -382,4 +382,38 @@ describe("Dispatcher", () => {
     await brings("MODIFIED", running(other));
     await soon(() => assert.equal(stopped.isOver?.(), true));
   });
+
+  const watchedSpec = { watch: { labels: {}, on: ["spec"] } } as const;
+  const label = ({ metadata, ...object }: KubernetesObject) => ({
+    ...object,
+    metadata: { ...metadata, labels: { tier: "gold" } },
+  });
+  for (const [what, more, change] of [
+    ["only in its labels", {}, label],
+    ["and has no generation", watchedSpec, (object: KubernetesObject) => ({ ...object, spec: { size: 9 } })],
+  ] as const)
+    for (const when of ["while the run works", "afterwards"])
+      it(`begins the next run after a stopped one as soon as the object has changed, ${what}, ${when}`, async () => {
+        await begin(more);
+        const { generation, ...metadata } = widget().metadata;
+        cluster.put({
+          ...widget(),
+          metadata: { ...metadata, ...(more === watchedSpec ? {} : { generation }) },
+        });
+        await look();
+        const [workflow] = workflows;
+        assert.ok(workflow);
+        const changes = () => {
+          const object = cluster.find(WIDGETS.kind, NAME);
+          assert.ok(object);
+          cluster.put(change(object));
+        };
+        if (when !== "afterwards") changes();
+        await brings("DELETED", workflow);
+        assert.equal((await look()).verdict?.kind, "stopped");
+        assert.equal(runs(), 1);
+        if (when === "afterwards") changes();
+        await look();
+        assert.equal(runs(), 2);
+      });
 });

@@ -43,7 +43,7 @@ import { conditionsOfObject } from "../../remember/memoryKind";
 import { instanceLabel, RUN_PARAMETERS, WORKFLOWS, workflowTemplateOf } from "../../report/workflows";
 import { Sweep } from "../../write/sweep";
 import { EndedRuns, type LastRun, type ObjectRuns, park } from "./endedRuns";
-import { usedFingerprint } from "./footprint";
+import { changeFingerprint, usedFingerprint } from "./footprint";
 import { isReplaced, type LiveRun, nameOfRun, stateOfRun, whyStuck } from "./liveRun";
 import { type LeftByRun, type Need, Needs } from "./needs";
 import { markOf, Places } from "./places";
@@ -354,15 +354,11 @@ export class Dispatcher {
   }
 
   /** How long an object that needs a run waits for it, in milliseconds. */
-  private pauseBefore(
-    { metadata: { generation } }: KubernetesObject,
-    its: ObjectRuns,
-    need: Need,
-    now: number,
-  ): number {
+  private pauseBefore(object: KubernetesObject, its: ObjectRuns, need: Need, now: number): number {
     const { stopped, last } = its;
-    if (stopped && stopped.generation === generation && stopped.until > now) return stopped.until - now;
-    its.stopped = undefined;
+    if (stopped && stopped.until > now && stopped.about === changeFingerprint(object, this.options.operator))
+      return stopped.until - now;
+    delete its.stopped;
     return need === "routine" && last ? last.endedAt + this.pauseAfter(last) - now : 0;
   }
 
@@ -400,7 +396,7 @@ export class Dispatcher {
     its.last = {
       at,
       endedAt: at,
-      generation: object.metadata.generation,
+      about: changeFingerprint(object, this.options.operator),
       unready: before?.unready ?? 0,
       routines,
     };

@@ -10,6 +10,7 @@ import type { Operator } from "../../operator/definition";
 import { consequenceOf } from "../../reconcile/errors";
 import type { Run } from "../../reconcile/run";
 import { isFailure, specOf, statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../../report/workflows";
+import { changeFingerprint } from "./footprint";
 import type { LiveRun } from "./liveRun";
 import type { LeftByRun, Needs } from "./needs";
 import { needIn } from "./places";
@@ -23,8 +24,8 @@ export interface ObjectRuns {
   unsure?: string | undefined;
   /** The Workflows of its newest runs that failed, the oldest first. */
   readonly failed: (ObjectName & { readonly uid: string })[];
-  /** Set if a user has stopped its run: the generation that the run was about, and the time until which no other begins. */
-  stopped?: { readonly generation: number | undefined; readonly until: number } | undefined;
+  /** Set if a user has stopped its run: what the run was about, and the time until which no other begins. */
+  stopped?: { readonly about: string; readonly until: number };
   /** Its failed runs in a row. */
   failures?: History | undefined;
   /** How often one of its runs has begun, was suspended or resumed, or has ended. */
@@ -40,7 +41,8 @@ export interface LastRun {
   /** When it began and ended, by the API server's clock, in milliseconds since 1970. */
   readonly at: number;
   readonly endedAt: number;
-  readonly generation: number | undefined;
+  /** The object as the run was to see it: see `changeFingerprint`. */
+  readonly about: string;
   /** How many children were not ready when it had ended. */
   readonly unready: number;
   /** How many routine runs came one soon after another. */
@@ -86,18 +88,19 @@ export class EndedRuns {
     its: ObjectRuns,
     look: Run,
   ): Promise<boolean> {
-    const { namespace, children, needs } = this.parts;
+    const { operator, namespace, children, needs } = this.parts;
     const { client } = look;
-    const { uid, generation } = object.metadata;
+    const { uid } = object.metadata;
+    const about = changeFingerprint(object, operator);
     const workflow = await client.get(WORKFLOWS, { namespace, name: run.name });
     const unready = children.of(uid).filter(({ facts }) => !facts.isReady).length;
-    const before = its.last ?? { at: run.createdAt, generation, routines: 0 };
+    const before = its.last ?? { at: run.createdAt, about, routines: 0 };
     its.last = { ...before, unready, endedAt: client.now() };
     const isThere = workflow?.metadata.uid === run.uid;
     // Both are whole seconds.
     const isTold = Date.parse(left.verdictAt ?? "") >= run.createdAt && !isOfDispatcher(left);
     if (!isTold && (!isThere || specOf(workflow).shutdown !== undefined))
-      return this.rest(run, object, its, look);
+      return this.rest(run, before.about, its, look);
     if (isThere && isFailure(statusOf(workflow).phase)) {
       await this.supersede(run, its, client);
       if (!isTold) {
@@ -107,7 +110,7 @@ export class EndedRuns {
     }
     const need = needs.unfinished(object, left);
     // If the verdict could not even be written, another run at once would end so too.
-    const isFailing = need === "retry" || (need === "urgent" && its.last.generation === generation);
+    const isFailing = need === "retry" || (need === "urgent" && before.about === about);
     if (!isFailing) {
       its.failures = undefined;
       return false;
@@ -129,14 +132,9 @@ export class EndedRuns {
   }
 
   /** A user has stopped the run, or deleted its Workflow. Another one begins when the object changes, or at its resync. */
-  private rest(
-    run: LiveRun,
-    { metadata: { generation } }: KubernetesObject,
-    its: ObjectRuns,
-    look: Run,
-  ): true {
+  private rest(run: LiveRun, about: string, its: ObjectRuns, look: Run): true {
     const { resyncSeconds } = this.parts.operator;
-    its.stopped = { generation, until: look.client.now() + resyncSeconds * 1000 };
+    its.stopped = { about, until: look.client.now() + resyncSeconds * 1000 };
     const note = `Workflow ${run.name} was stopped or deleted: the object gets another run when it changes, or in ${resyncSeconds} s`;
     look.events.push({ type: "Warning", reason: "RunStopped", note, run: run.name });
     look.verdict = { kind: "stopped", message: note };

@@ -35,6 +35,11 @@ export function contentFingerprint(object: KubernetesObject, { watch }: Pick<Ope
   return fingerprint([content, labels, annotations]);
 }
 
+/** A fingerprint of an object as a run is to see it. It differs after each change that calls for another run, also a deletion. */
+export function changeFingerprint(object: KubernetesObject, operator: Operator): string {
+  return fingerprint([object.metadata.generation, contentFingerprint(object, operator)]);
+}
+
 /** A fingerprint of the objects that an object uses. It differs if one of them was created, deleted or written. */
 export function usedFingerprint(used: Used): string | undefined {
   const keys = Object.entries(used);
