@@ -416,4 +416,13 @@ describe("Dispatcher", () => {
         await look();
         assert.equal(runs(), 2);
       });
+
+  it("takes the end of a run for none of another object that has the name by then", async () => {
+    const workflow = await begun();
+    cluster.put(widget({ uid: "another-uid" }));
+    await look();
+    await brings("DELETED", workflow);
+    const { verdict, events } = await look();
+    assert.deepEqual([verdict, events, runs()], [undefined, [], 2]);
+  });
 });

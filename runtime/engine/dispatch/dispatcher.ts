@@ -225,7 +225,9 @@ export class Dispatcher {
     }
     const left = await this.leftAbout(object);
     if (ended) {
-      const isDecided = await this.endedRuns.judge(ended, object, left, its, look);
+      // It may have been about an object that had the name before.
+      const isIts = ended.objectUid === object.metadata.uid;
+      const isDecided = isIts && (await this.endedRuns.judge(ended, object, left, its, look));
       this.ended.delete(key);
       if (isDecided) return;
     }

@@ -22,6 +22,8 @@ export interface LiveRun extends ObjectName {
   readonly resourceVersion: string;
   /** The key of the object that it is about. */
   readonly object: string;
+  /** The uid of that object. "" if a user has submitted the run without it. */
+  readonly objectUid: string;
   /** The mark that the dispatcher gave it. Undefined: a user submitted it, or resubmitted a run of ours. */
   readonly mark: string | undefined;
   /** When it was created and last written to, by the API server's clock, in milliseconds since 1970. */
@@ -69,6 +71,7 @@ export function liveRunOf(workflow: KubernetesObject, operator: Operator): LiveR
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     object: keyOf({ namespace: parameterOf(workflow, RUN_PARAMETERS.namespace) || undefined, name }),
+    objectUid: parameterOf(workflow, RUN_PARAMETERS.uid),
     mark: markIn(workflow, operator),
     createdAt: Date.parse(metadata.creationTimestamp ?? "") || 0,
     changedAt: writtenAt(workflow),
