@@ -113,6 +113,23 @@ describe("an object needs a run", () => {
     assert.equal(scheduled.of(going, finalizing, calm()), undefined);
   });
 
+  it("if nothing is left that its children's deletion in an order waits for, and its handler has finished", () => {
+    const [order, handler] = ["order.argosy.dev/argosy.shop", "argosy.dev/argosy.shop"];
+    const going = (...finalizers: string[]) => seen("uid", { deletionTimestamp: VERDICT_AT, finalizers });
+    const need = (object: KubernetesObject, ...children: Child[]) =>
+      needs().of(object, left(object, ["False", "Finalizing"]), calm({ children }));
+    const follows = (name: string, other: string, deleting: boolean): Child => ({
+      ...child(true, [`ConfigMap/shop/${other}`]),
+      ...{ name, deleting },
+    });
+    assert.equal(need(going(order)), "routine");
+    assert.equal(need(going(order, handler)), undefined);
+    assert.equal(need(going(handler)), undefined);
+    assert.equal(need(going(order), follows("b", "a", true)), undefined);
+    assert.equal(need(going(order), follows("b", "a", false), follows("c", "b", true)), undefined);
+    assert.equal(need(going(order), follows("b", "a", false), follows("c", "a", true)), "routine");
+  });
+
   it("with growing pauses, if it has lasted long enough: by the clock of the run's machine it may not have", () => {
     const managedFields = [{ manager: intakeManagerOf(OPERATOR), operation: "Update" as const }];
     const { status: _, ...made } = seen("uid", {

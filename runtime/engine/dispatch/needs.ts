@@ -10,7 +10,7 @@ import { isExpired } from "../../operator/eventMarks";
 import { timetableOf } from "../../reconcile/due";
 import { isWaitingReason } from "../../remember/composeStatus";
 import type { Memory } from "../../remember/memory";
-import { areOrdered } from "../../write/deletionOrder";
+import { areOrdered, isOrdered, lastOf } from "../../write/deletionOrder";
 import { Finalizers } from "../../write/finalizers";
 import { childrenFingerprint, contentFingerprint } from "./footprint";
 
@@ -22,7 +22,7 @@ import { childrenFingerprint, contentFingerprint } from "./footprint";
  * | urgent | it was never reconciled, or not in this generation | before all others |
  * | retry | its last run failed | after the queue's backoff |
  * | due | a schedule or a requeue is due, or an event from outside has woken it | at that time |
- * | routine | it, a child or what it uses is not as its last run left it, a condition is about a run that is over, it has lasted long enough, or it has its turn | after a pause that grows |
+ * | routine | it, a child or what it uses is not as its last run left it, its ordered deletion can go on, a condition is about a run that is over, it has lasted long enough, or it has its turn | after a pause that grows |
  */
 export type Need = "urgent" | "retry" | "due" | "routine";
 
@@ -103,6 +103,7 @@ export class Needs {
     if (isWaiting && unready < (last?.unready ?? children.length + 1)) return "routine";
     // The last child may have become ready after the verdict, and before the end of the run was noticed.
     if (unready === 0 && children.length > 0 && conditions.some(saysNotReady)) return "routine";
+    if (this.deletesOn(object, children)) return "routine";
     const isResynced = isRested && (isWaiting || isStalled || isChildNews);
     return isResynced || this.isInTurn(object, last?.at, now) ? "routine" : undefined;
   }
@@ -154,6 +155,19 @@ export class Needs {
       (operator.finalize && !finalizers.areOn(object, "handler")) ||
       (!finalizers.areOn(object, "elsewhere") && hasElsewhere(object, memory, children)) ||
       (!finalizers.areOn(object, "order") && areOrdered(children))
+    );
+  }
+
+  /**
+   * Whether the deletion of an object's children in their order can go on, since no child is left that it waits for. The last one may
+   * have gone after the verdict, and before the end of the run was noticed.
+   */
+  private deletesOn(object: KubernetesObject, children: readonly Child[]): boolean {
+    const { finalizers } = this;
+    if (object.metadata.deletionTimestamp === undefined || !finalizers?.areOn(object, "order")) return false;
+    const last = lastOf(children.filter(isOrdered));
+    return (
+      !finalizers.areOn(object, "handler") && (last.length === 0 || last.some(({ deleting }) => !deleting))
     );
   }
 
