@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { EVENT_LABEL } from "../../runtime/base/names";
 import type { Condition, KubernetesObject } from "../../runtime/base/objects";
 import {
+  changeFingerprint,
   childrenFingerprint,
   configMapsOf,
   contentFingerprint,
@@ -58,10 +59,15 @@ const calm = (more: Partial<Circumstances> = {}): Circumstances => ({
   program: undefined,
   isChildNews: false,
   isWoken: false,
-  last: { at: NOW - 1_000, unready: 0 },
+  last: { at: NOW - 1_000, unready: 0, about: "" },
   since: 0,
   now: NOW,
   ...more,
+});
+
+/** The last run saw the object as it is. */
+const ranFor = (object: KubernetesObject) => ({
+  last: { at: NOW - 1_000, unready: 0, about: changeFingerprint(object, OPERATOR) },
 });
 
 const needs = (operator: Partial<Operator> = {}) => new Needs({ ...OPERATOR, ...operator }, WIDGETS);
@@ -84,7 +90,7 @@ describe("an object needs a run", () => {
     assert.equal(needs().of(object, left(object, ["False", "HandlerError"]), calm()), "retry");
     const stalled = left(object, ["False", "HandlerError", "True"]);
     assert.equal(needs().of(object, stalled, calm()), undefined);
-    const rested = calm({ last: { at: NOW - 600_000, unready: 0 } });
+    const rested = calm({ last: { at: NOW - 600_000, unready: 0, about: "" } });
     assert.equal(needs().of(object, stalled, rested), "routine");
   });
 
@@ -110,14 +116,14 @@ describe("an object needs a run", () => {
     assert.equal(scheduled.of(object, left(object, undefined, { schedules }), calm()), "due");
     const going = seen("uid", { deletionTimestamp: VERDICT_AT, finalizers: ["argosy.dev/argosy.shop"] });
     const finalizing = left(going, ["False", "Finalizing"], { schedules });
-    assert.equal(scheduled.of(going, finalizing, calm()), undefined);
+    assert.equal(scheduled.of(going, finalizing, calm(ranFor(going))), undefined);
   });
 
   it("if nothing is left that its children's deletion in an order waits for, and its handler has finished", () => {
     const [order, handler] = ["order.argosy.dev/argosy.shop", "argosy.dev/argosy.shop"];
     const going = (...finalizers: string[]) => seen("uid", { deletionTimestamp: VERDICT_AT, finalizers });
     const need = (object: KubernetesObject, ...children: Child[]) =>
-      needs().of(object, left(object, ["False", "Finalizing"]), calm({ children }));
+      needs().of(object, left(object, ["False", "Finalizing"]), calm({ children, ...ranFor(object) }));
     const follows = (name: string, other: string, deleting: boolean): Child => ({
       ...child(true, [`ConfigMap/shop/${other}`]),
       ...{ name, deleting },
@@ -128,6 +134,19 @@ describe("an object needs a run", () => {
     assert.equal(need(going(order), follows("b", "a", true)), undefined);
     assert.equal(need(going(order), follows("b", "a", false), follows("c", "b", true)), undefined);
     assert.equal(need(going(order), follows("b", "a", false), follows("c", "a", true)), "routine");
+  });
+
+  it("if a user asks for something by an annotation while it is being deleted", () => {
+    const going = (annotations: Record<string, string>) =>
+      seen("uid", { deletionTimestamp: VERDICT_AT, finalizers: ["argosy.dev/argosy.shop"], annotations });
+    const before = going({});
+    const need = (object: KubernetesObject, { last } = ranFor(before)) =>
+      needs().of(object, left(before, ["False", "Finalizing"]), calm({ last, since: NOW }));
+    assert.equal(need(before), undefined);
+    for (const annotation of ["skip-finalize", "reconcile-at"])
+      assert.equal(need(going({ [`argosy.dev/${annotation}`]: "true" })), "routine");
+    const finalizing = left(before, ["False", "Finalizing"]);
+    assert.equal(needs().of(before, finalizing, calm({ last: undefined, since: NOW })), "routine");
   });
 
   it("with growing pauses, if it has lasted long enough: by the clock of the run's machine it may not have", () => {
@@ -168,12 +187,13 @@ describe("an object needs a run", () => {
     const children = [child(true), child(false)];
     const memory = { children: childrenFingerprint(children, OPERATOR) };
     const waiting = left(object, ["False", "ChildrenNotReady"], memory);
-    const unreadyBefore = (unready: number) => calm({ children, last: { at: NOW - 1_000, unready } });
+    const unreadyBefore = (unready: number) =>
+      calm({ children, last: { at: NOW - 1_000, unready, about: "" } });
     assert.equal(needs().of(object, waiting, unreadyBefore(1)), undefined);
     assert.equal(needs().of(object, waiting, unreadyBefore(2)), "routine");
     const news = calm({ isChildNews: true });
     assert.equal(needs().of(object, left(object), news), undefined);
-    const rested = { ...news, last: { at: NOW - 600_000, unready: 0 } };
+    const rested = { ...news, last: { at: NOW - 600_000, unready: 0, about: "" } };
     assert.equal(needs().of(object, left(object), rested), "routine");
     assert.equal(needs().of(object, left(object), { ...news, last: undefined, since: NOW }), undefined);
   });
@@ -183,7 +203,7 @@ describe("an object needs a run", () => {
     const children = [child(true)];
     const memory = { children: childrenFingerprint(children, OPERATOR) };
     const waiting = left(object, ["False", "ChildrenNotReady"], memory);
-    const noticed = calm({ children, isChildNews: true, last: { at: NOW - 1_000, unready: 0 } });
+    const noticed = calm({ children, isChildNews: true, last: { at: NOW - 1_000, unready: 0, about: "" } });
     assert.equal(needs().of(object, waiting, noticed), "routine");
   });
 
@@ -236,7 +256,7 @@ describe("an object that needs no run", () => {
     const object = seen(uids[0]);
     const [turn = 0] = turnsOf(uids[0] ?? "", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     const now = turn * 600_000 + 300_000;
-    const ran = calm({ now, since: 0, last: { at: now - 1_000, unready: 0 } });
+    const ran = calm({ now, since: 0, last: { at: now - 1_000, unready: 0, about: "" } });
     assert.equal(needs().of(object, left(object), ran), undefined);
   });
 });

@@ -12,7 +12,7 @@ import { isWaitingReason } from "../../remember/composeStatus";
 import type { Memory } from "../../remember/memory";
 import { areOrdered, isOrdered, lastOf } from "../../write/deletionOrder";
 import { Finalizers } from "../../write/finalizers";
-import { childrenFingerprint, contentFingerprint } from "./footprint";
+import { changeFingerprint, childrenFingerprint, contentFingerprint } from "./footprint";
 
 /**
  * Why an object needs a run:
@@ -46,8 +46,11 @@ export interface Circumstances {
   readonly isWoken: boolean;
   /** Whether a child has changed since the last run. */
   readonly isChildNews: boolean;
-  /** When this process began the last run of the object, and how many children were not ready after it. Undefined: it began none. */
-  readonly last: { readonly at: number; readonly unready: number } | undefined;
+  /**
+   * When this process began the last run of the object, what the run was about, and how many children were not ready after it.
+   * Undefined: it began none.
+   */
+  readonly last: { readonly at: number; readonly about: string; readonly unready: number } | undefined;
   /** When this process began to lead, in the same time as `now`. */
   readonly since: number;
   /** By the API server's clock, in milliseconds since 1970. */
@@ -171,14 +174,18 @@ export class Needs {
     );
   }
 
-  /** Whether everything is as the last run left it. No run notes how it leaves an object that is being deleted. */
+  /**
+   * Whether everything is as the last run left it. No run notes how it leaves an object that is being deleted, whose user may still
+   * ask for something by an annotation.
+   */
   private isAsLeft(
     object: KubernetesObject,
     { memory }: LeftByRun,
-    { children, used, program }: Circumstances,
+    { children, used, program, last }: Circumstances,
   ): boolean {
     const { operator } = this;
-    if (object.metadata.deletionTimestamp !== undefined) return true;
+    if (object.metadata.deletionTimestamp !== undefined)
+      return last?.about === changeFingerprint(object, operator);
     return (
       (program === undefined || memory.program === program) &&
       memory.content === contentFingerprint(object, operator) &&
