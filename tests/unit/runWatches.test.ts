@@ -41,18 +41,25 @@ function watching(client: KubernetesClient, childResources: readonly Resource[],
   });
 }
 
-describe("what a run learns of an object's children, of which nothing is remembered", () => {
+describe("what a run learns of an object's children, if all kinds can be listed", () => {
   /** @returns the uids of the children that are known */
-  async function learnOf(generation: number, observedGeneration: number): Promise<string[]> {
+  async function learnOf(
+    generation: number,
+    observedGeneration: number,
+    kinds: readonly string[] = [],
+    ageSeconds = 10,
+  ): Promise<string[]> {
+    const creationTimestamp = "2026-01-01T12:00:00Z";
     const client = {
+      now: () => Date.parse(creationTimestamp) + ageSeconds * 1000,
       list: async (resource: Resource, _: object, onPage: (items: KubernetesObject[]) => void) => {
         onPage([childOf(resource, "settings")]);
         return "5";
       },
     } as unknown as KubernetesClient;
     const watches = watching(client, [CONFIG_MAPS]);
-    const object = widget({ generation }, { status: { observedGeneration } });
-    await watches.learnChildren(object, { kinds: [] }, false, false);
+    const object = widget({ generation, creationTimestamp }, { status: { observedGeneration } });
+    await watches.learnChildren(object, { kinds }, false, false);
     return watches.children.of("widget-uid").map(({ uid }) => uid);
   }
 
@@ -63,6 +70,11 @@ describe("what a run learns of an object's children, of which nothing is remembe
   it("are all children if a run has reported before: a client may have emptied what was remembered", async () => {
     assert.deepEqual(await learnOf(3, 2), ["settings"]);
     assert.deepEqual(await learnOf(1, 1), ["settings"]);
+  });
+
+  it("are all children if a client may have emptied the whole status: something is remembered, or the object is not young", async () => {
+    assert.deepEqual(await learnOf(1, 0, ["v1/ConfigMap"]), ["settings"]);
+    assert.deepEqual(await learnOf(1, 0, [], 61), ["settings"]);
   });
 });
 

@@ -27,6 +27,8 @@ const WATCH_OBJECT_AFTER_MS = 5_000;
  * milliseconds.
  */
 const LONGEST_WAIT_MS = 60_000;
+/** After this time, in milliseconds, an object may have had children even if nothing says so. */
+const NEW_MS = 60_000;
 
 /**
  * The stores of the engine, restricted to one object and its children: the object is selected by its name, and its children by the
@@ -101,8 +103,8 @@ export class RunWatches {
   }
 
   /**
-   * Lists an object's children if they are not known. A new object has none. The engine's memory does not say which kinds there may
-   * be: a client may have emptied it, or put back an older one.
+   * Lists an object's children if they are not known. A new object has none: one that is a moment old, and of which nothing is
+   * remembered. The engine's memory does not say which kinds there may be: a client may have emptied it, or put back an older one.
    *
    * As with a resident runner, a kind that cannot be listed holds up only the objects of which the engine remembers children of
    * that kind there. If the kind is missing or we may not list it, it holds up no object that is being deleted: our rights in a
@@ -123,9 +125,10 @@ export class RunWatches {
     wasInterrupted: boolean,
   ): Promise<void> {
     if (this.areChildrenListed) return;
-    const { operator, childResources } = this.options;
+    const { operator, client, childResources } = this.options;
     const { namespace: home, uid, deletionTimestamp } = object.metadata;
-    const hasNone = operator.watch === undefined && isNew(object) && !wasInterrupted;
+    const isNothing = operator.watch === undefined && memory.kinds.length === 0 && !wasInterrupted;
+    const hasNone = isNothing && isNew(object, client);
     const isEverywhere = home === undefined || isElsewhere || wasInterrupted;
     // We may list nothing in a namespace that the operator no longer lists.
     const here = isListed(operator.namespaces, home) ? [home] : [];
@@ -249,8 +252,10 @@ function keyOf(resource: Resource, namespace: string | undefined): string {
   return `${kindKey(resource)}/${namespace ?? ""}`;
 }
 
-/** Whether nothing was reported on the object yet, so that no run can have ended. */
-function isNew({ metadata: { generation }, status }: KubernetesObject): boolean {
+/** Whether nothing was reported on the object yet, so that no run can have ended. A client may have emptied an older one's status. */
+function isNew({ metadata, status }: KubernetesObject, client: KubernetesClient): boolean {
+  const { generation, creationTimestamp = "" } = metadata;
   const observed = isRecord(status) && Number(status["observedGeneration"]) > 0;
-  return generation === 1 && !observed && conditionsIn(status).length === 0;
+  if (generation !== 1 || observed || conditionsIn(status).length > 0) return false;
+  return client.now() - Date.parse(creationTimestamp) < NEW_MS;
 }
