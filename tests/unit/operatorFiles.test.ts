@@ -47,6 +47,16 @@ describe("a handler's files", () => {
       );
     });
 
+    it(`are an empty folder if the program is in its image, in the form ${execution}`, () => {
+      const { operator, files } = withFiles({ execution }, {});
+      assert.equal(buildOperator(operator, operatorOptions(), files).parts["handler-files"], undefined);
+      const volumes = buildVolumes(operator, operatorOptions(), files, execution, true);
+      assert.deepStrictEqual(
+        volumes.find(({ name }) => name === "handler"),
+        { name: "handler", projected: { defaultMode: 0o555, sources: [] } },
+      );
+    });
+
     it(`may come from an image, by the registry of all pods, in the form ${execution}`, () => {
       const image = "ghcr.io/acme/shop-files:1.0.0";
       const options = operatorOptions({ placement: PLACEMENT });

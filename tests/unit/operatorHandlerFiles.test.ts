@@ -201,9 +201,10 @@ describe("handlerFiles", () => {
     ]);
   });
 
-  it("refuses a folder that has nothing for the handler", () => {
+  it("are none if the program is in its image", () => {
     removeFolder(path.join(folder, "main.py"));
-    assert.match(problems()[0] ?? "", /: the folder has no files for the handler\. Put those/);
+    assert.deepStrictEqual(readAll(), []);
+    assert.deepStrictEqual(imageFiles(source()), []);
   });
 });
 

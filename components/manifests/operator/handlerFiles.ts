@@ -51,8 +51,8 @@ type Source = Pick<Operator, "folder" | "include" | "crd" | "handler">;
  * the folders that it includes. Hidden files, `__pycache__`, `node_modules` and editors' backups are left out. A function in
  * JavaScript or TypeScript is deployed as its bundle, without the sources of the bundle.
  *
- * @returns the content of as many ConfigMaps as are needed
- * @throws OperatorError naming every file that a ConfigMap cannot hold; also if there are too many files or none
+ * @returns the content of as many ConfigMaps as are needed: none for a program that is in its image
+ * @throws OperatorError naming every file that a ConfigMap cannot hold; also if there are too many files
  */
 export function handlerFiles(operator: Source): HandlerFiles[] {
   const problems = new Problems();
@@ -93,10 +93,6 @@ function filesFor(destination: Destination, operator: Source, problems: Problems
     const content = file.content ?? (isCounted ? Buffer.alloc(file.bytes) : read(file, problems));
     return content && !isCrd(file.path, content, crd) ? [{ path: file.path, content }] : [];
   });
-  if (files.length === 0 && !problems.found) {
-    const report = problems.in(folder);
-    report("the folder", "has no files for the handler", "Put those that its command runs there.");
-  }
   const root = workingFolderOf(operator);
   return files.map((file) => ({ ...file, path: path.posix.join(root, file.path) }));
 }
