@@ -181,7 +181,7 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
   ChildContested: {
     happened:
       "Another program has changed a child back five times in a row, each time that the operator had applied it. The child is now corrected less and less often, finally every ten seconds.",
-    look: "The Event names the child, the fields and the other field manager. kubectl get --show-managed-fields shows both.",
+    look: "The Event names the child and the other field manager. kubectl get --show-managed-fields shows its fields.",
     remedy:
       'Leave these fields out of the handler\'s answer, or stop the other program. If the child is a Job with ttlSecondsAfterFinished, give it the annotation argosy.dev/once: "true": Kubernetes deletes it after its end, and otherwise it runs again each time.',
   },

@@ -74,10 +74,12 @@ function isExpiring({ kind, spec }: KubernetesObject): boolean {
 }
 
 function lastWriter({ metadata }: KubernetesObject, managers: readonly string[]): string | undefined {
-  const others = (metadata.managedFields ?? []).filter(
-    ({ manager = "", subresource }) => !managers.includes(manager) && subresource !== "status",
-  );
-  return others.sort((a, b) => compareTexts(a.time ?? "", b.time ?? "")).at(-1)?.manager;
+  const others = (metadata.managedFields ?? []).filter(({ manager = "" }) => !managers.includes(manager));
+  // Reports of the status are frequent, and hardly ever change what we own. Kubernetes' Deployment controller changes an annotation.
+  const writers = others.filter(({ subresource }) => subresource !== "status");
+  return (writers.length > 0 ? writers : others)
+    .sort((a, b) => compareTexts(a.time ?? "", b.time ?? ""))
+    .at(-1)?.manager;
 }
 
 function named({ resource, namespace, name }: StoredObject<unknown>): ChangedChild {

@@ -80,6 +80,23 @@ describe("what a change of a child means", () => {
     assert.deepEqual([expiring({ ttlSecondsAfterFinished: 0 }), expiring({})], [true, undefined]);
   });
 
+  it("names who wrote to it last, and whoever reports its status only if nobody else did", () => {
+    const reporter: ManagedFieldsEntry = {
+      manager: "controller",
+      operation: "Update",
+      subresource: "status",
+    };
+    const writer = (...entries: ManagedFieldsEntry[]) => {
+      const object = observed("ConfigMap", {}, { managedFields: entries });
+      const change = { source: "watch", before: child(), after: child({ owned: "2" }), object } as const;
+      const [news] = newsOf(change, false, [MANAGER]);
+      return news?.kind === "child drifted" ? news.child.by : undefined;
+    };
+    const ours: ManagedFieldsEntry = { manager: MANAGER, operation: "Apply" };
+    assert.equal(writer(ours, reporter), "controller");
+    assert.equal(writer(ours, KUBECTL, { ...reporter, time: "2026-01-01T00:00:00Z" }), "kubectl");
+  });
+
   for (const [what, news, expected] of table)
     it(`follows from the table if it ${what}`, () => assert.deepEqual(news(), expected));
 });
