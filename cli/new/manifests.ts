@@ -39,7 +39,7 @@ export function sampleChild(isOwnerNamespaced: boolean, content: string): JsonOb
 
 /**
  * The manifests in a file. The name that most of them have is replaced by the object's: in their names, labels, selectors and
- * references to one another. Status and what an API server adds to metadata are left out.
+ * references to one another. Status and what a cluster adds are left out.
  *
  * @param owner the kind of objects whose children they become
  * @throws OperatorError with file and line of each manifest that no handler should return
@@ -133,26 +133,38 @@ function namesIn(manifests: readonly JsonObject[]): ReadonlyMap<string, string> 
   return new Map(names.map((name) => [name, base === undefined ? `-${name}` : name.slice(base.length)]));
 }
 
+/** Annotations that kubectl or a controller of Kubernetes writes. In a child, each would be changed back without end. */
+const WRITTEN =
+  /^(kubectl\.kubernetes\.io\/last-applied-configuration|(deployment|pv)\.kubernetes\.io\/.*|volume\.(beta\.)?kubernetes\.io\/(storage-provisioner|selected-node)|deprecated\.daemonset\.template\.generation)$/;
+
+/** Fields of spec that the cluster gave to one object, and to no other. */
+const GIVEN: Readonly<Record<string, readonly string[]>> = {
+  Service: ["clusterIP", "clusterIPs"],
+  PersistentVolumeClaim: ["volumeName"],
+};
+
 function childOf(
   manifest: JsonObject,
   names: ReadonlyMap<string, string>,
   owner: CustomResourceKind,
 ): JsonObject {
   const { apiVersion, kind, metadata: _, status: _status, ...content } = manifest;
-  const { name, namespace = "default", labels, annotations } = metadataOf(manifest);
+  const { name, namespace = "default", labels, annotations, uid } = metadataOf(manifest);
   const isElsewhere = !owner.namespaced && isNamespaced(String(apiVersion), String(kind)) !== false;
-  const { "kubectl.kubernetes.io/last-applied-configuration": _applied, ...others } = isJsonObject(
-    annotations,
-  )
-    ? annotations
-    : {};
+  const kept = Object.entries(isJsonObject(annotations) ? annotations : {}).filter(
+    ([key]) => !WRITTEN.test(key),
+  );
+  // Only an exported object has a uid.
+  if (uid !== undefined && isJsonObject(content.spec))
+    for (const field of GIVEN[String(kind)] ?? [])
+      if (String(content.spec[field]) !== "None") delete content.spec[field];
   const mark = (text: string, path: readonly string[]) => {
     const suffix = isReference(path) ? names.get(text) : undefined;
     return suffix === undefined ? text : `${NAME_MARK}${suffix}`;
   };
   const metadata: JsonObject = {
     ...(labels !== undefined && { labels }),
-    ...(Object.keys(others).length > 0 && { annotations: others }),
+    ...(kept.length > 0 && { annotations: Object.fromEntries(kept) }),
   };
   return {
     ...({ apiVersion, kind } as JsonObject),

@@ -202,6 +202,52 @@ describe("argosy new", function () {
     ]);
   });
 
+  it("leaves out of exported objects what the cluster wrote", async () => {
+    const exported = [
+      [
+        "Service",
+        "v1",
+        { note: "a" },
+        { clusterIP: "10.0.0.9", clusterIPs: ["10.0.0.9"], type: "ClusterIP" },
+      ],
+      ["Deployment", "apps/v1", { "deployment.kubernetes.io/revision": "3" }, { replicas: 2 }],
+      [
+        "PersistentVolumeClaim",
+        "v1",
+        { "pv.kubernetes.io/bind-completed": "yes", "volume.kubernetes.io/selected-node": "one" },
+        { volumeName: "pvc-1", accessModes: ["ReadWriteOnce"] },
+      ],
+    ] as const;
+    const documents = [
+      ...exported.map(([kind, apiVersion, annotations, spec]) =>
+        JSON.stringify({ apiVersion, kind, metadata: { name: "web", uid: "0a1b", annotations }, spec }),
+      ),
+      // No cluster wrote these.
+      JSON.stringify({
+        ...{ apiVersion: "v1", kind: "Service", metadata: { name: "web-headless", uid: "0a1c" } },
+        spec: { clusterIP: "None", clusterIPs: ["None"] },
+      }),
+      JSON.stringify({
+        ...{ apiVersion: "v1", kind: "Service", metadata: { name: "web-dns" } },
+        spec: { clusterIP: "10.0.0.10" },
+      }),
+    ];
+    addFiles(root, { "web.yaml": documents.join("\n---\n") });
+    await run("new", "shop.example.com/Shop", "--from", path.join(root, "web.yaml"));
+    const { answer } = parse(readFileSync(within("shop/fixtures/created.yaml"), "utf8"));
+    assertEach(
+      answer.children,
+      ({ metadata, spec }: JsonObject) => [(metadata as JsonObject).annotations, spec],
+      [
+        [{ note: "a" }, { type: "ClusterIP" }],
+        [undefined, { replicas: 2 }],
+        [undefined, { accessModes: ["ReadWriteOnce"] }],
+        [undefined, { clusterIP: "None", clusterIPs: ["None"] }],
+        [undefined, { clusterIP: "10.0.0.10" }],
+      ],
+    );
+  });
+
   for (const [document, complaint] of [
     ["a: 1", /shop\.yaml:5:1: the document has no apiVersion and kind\. Give manifests/],
     ["apiVersion: v1\nkind: List\nitems: []", /shop\.yaml:6:1: kind is List, a list of objects\. Make each/],
