@@ -1,6 +1,6 @@
 import { BUILT_IN_KINDS, isNamespaced, pluralOf } from "../runtime/base/kinds";
 import { groupOf } from "../runtime/base/objects";
-import type { CustomResourceKind } from "../runtime/operator/definition";
+import type { CustomResourceKind, PolicyRule } from "../runtime/operator/definition";
 import { nearest } from "./nearest";
 import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
@@ -92,6 +92,39 @@ export function checkKnownKind(
     `is "${apiVersion}", which has no ${kind}`,
     `In Kubernetes, this kind is in ${known}.`,
   );
+}
+
+/**
+ * Reports each resource of rules that none of their API groups has: in the singular, misspelt, or another group's. Rights on it would
+ * silently give nothing.
+ * @param field where the rules are: "rules"
+ */
+export function checkKnownResources(rules: readonly PolicyRule[], field: string, report: Report): void {
+  for (const [index, { apiGroups, resources }] of rules.entries()) {
+    if (!apiGroups.every((group) => Object.hasOwn(BUILT_IN_KINDS, group))) continue;
+    const known = apiGroups.flatMap(resourcesOf);
+    for (const [at, resource] of resources.entries()) {
+      const [word = "", ...subresource] = resource.split("/");
+      if (known.includes(word)) continue;
+      const group = Object.keys(BUILT_IN_KINDS).find((other) => resourcesOf(other).includes(word));
+      const near = nearest(word, known, LETTERS_OF_A_SLIP);
+      const meant =
+        group === undefined
+          ? near && [near, ...subresource].join("/")
+          : `${resource} in apiGroups: [${group || '""'}]`;
+      if (meant === undefined) continue;
+      const groups = apiGroups.map((each) => each || '""').join(", ");
+      const complaint = `is "${resource}", which apiGroups: [${groups}] does not have`;
+      report(`${field}[${index}].resources[${at}]`, complaint, `Did you mean ${meant}?`);
+    }
+  }
+}
+
+/** The resources of one of Kubernetes' own groups, in the plural. */
+function resourcesOf(group: string): string[] {
+  const { namespaced = [], cluster = [] } = BUILT_IN_KINDS[group] ?? {};
+  const apiVersion = group === "" ? "v1" : `${group}/v1`;
+  return [...namespaced, ...cluster].map((kind) => pluralOf(apiVersion, kind));
 }
 
 /** The API groups of Kubernetes' own that have this kind: ["apps"] for "Deployment", [] for an unknown one. */

@@ -10,7 +10,7 @@ import {
   WATCHED_PARTS,
   type Watch,
 } from "../runtime/operator/definition";
-import { checkChildren } from "./checkChildren";
+import { checkChildren, checkKnownResources } from "./checkChildren";
 import { checkGrants } from "./checkGrants";
 import { checkHandlerFiles } from "./checkHandlerFiles";
 import { checkInclude } from "./checkInclude";
@@ -82,6 +82,8 @@ export function loadOperator(
   if (checked.watch) checkWatch(checked.watch, namespaces, { installation, name }, report);
   checkChildren({ ...checked, namespaces }, resource?.customResource, report);
   checkGrants(checked, report);
+  checkKnownResources(checked.rules, "rules", report);
+  checkKnownResources(checked.grants, "grants", report);
   checkInclude(absolute, checked.include, report);
   checkOutsideEvents(checked, resource, report);
   checkUses(checked, resource, report);

@@ -494,6 +494,22 @@ describe("loadOperator", () => {
       new RegExp(`^rules\\[0\\]\\.verbs\\[0\\] is "${typed}", and probably means ${meant}\\. Name each verb`),
     ]),
     [rule({ verbs: [] }), /^rules\[0\].verbs is empty\. /],
+    ...[
+      ["", "jobs", "jobs in apiGroups: \\[batch\\]"],
+      ["", "Pod/log", "pods/log"],
+      ["batch", "job", "jobs"],
+      ["apps", "daemonset/status", "daemonsets/status"],
+      ["batch", "secrets", 'secrets in apiGroups: \\[""\\]'],
+    ].map(([group, resource, meant]): [object, RegExp] => [
+      rule({ apiGroups: [group], resources: ["cronjobs", resource].slice(group === "batch" ? 0 : 1) }),
+      new RegExp(
+        `^rules\\[0\\]\\.resources\\[\\d\\] is "${resource}", which apiGroups: \\[.*\\] does not have\\. Did you mean ${meant}\\?$`,
+      ),
+    ]),
+    [
+      granting("Role", { apiGroups: ["apps"], resources: ["deployment"], verbs: ["get"] }),
+      /^grants\[0\]\.resources\[0\] is "deployment", .* Did you mean deployments\?$/,
+    ],
     ...["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].map((kind): [object, RegExp] => [
       granting(kind),
       new RegExp(
