@@ -9,6 +9,18 @@ const TYPES = ["string", "integer", "number", "boolean", "array", "object"];
 const OF_OPENAPI = ["exclusiveMinimum", "exclusiveMaximum"];
 /** The keywords with a schema, or with a list of schemas. */
 const WITH_SCHEMAS = ["items", "additionalProperties", "not", "allOf", "anyOf", "oneOf"];
+/** All keywords, except those that later releases of Kubernetes may have. @see `JSONSchemaProps` of apiextensions.k8s.io/v1 */
+const KEYWORDS = [
+  ...WITH_SCHEMAS,
+  ...["$ref", "$schema", "id", "title", "description", "example", "externalDocs", "definitions"],
+  ...["type", "format", "default", "enum", "nullable", "pattern", "minLength", "maxLength"],
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+  ...["additionalItems", "minItems", "maxItems", "uniqueItems"],
+  ...["properties", "patternProperties", "required", "dependencies", "minProperties", "maxProperties"],
+  ...["x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys"],
+  ...["x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-preserve-unknown-fields"],
+  "x-kubernetes-validations",
+];
 /** What ajv says of a value that must be a schema. */
 const NO_SCHEMA = "must be object,boolean";
 
@@ -17,13 +29,13 @@ let ajv: Ajv | undefined;
 
 /**
  * Reports where the schema of a CRD is no schema. Argosy itself checks statuses and fixtures against it, and could not name the
- * file then. Also reports what has no type: the API server refuses such a CRD, and it is the most frequent mistake. What else the
- * API server requires of a schema is left to the API server.
+ * file then. Also reports what has no type, and unknown keywords: the API server refuses such a CRD, and these are the most frequent
+ * mistakes. What else the API server requires of a schema is left to the API server.
  *
  * @param field where the schema is: "spec.versions[0].schema.openAPIV3Schema"
  */
 export function checkSchema(schema: JsonObject, field: string, problem: Report): void {
-  reportReferences(schema, field, problem);
+  reportKeywords(schema, field, problem);
   reportUntyped(schema, field, problem);
   ajv ??= new Ajv({ strict: false, allErrors: true });
   if (ajv.validateSchema(schema) === true) return;
@@ -41,19 +53,25 @@ export function checkSchema(schema: JsonObject, field: string, problem: Report):
   }
 }
 
-/** Reports each `$ref` in a schema. A property may have this name too. */
-function reportReferences(schema: Json | undefined, field: string, problem: Report): void {
+/** Reports each `$ref` in a schema, and each unknown keyword, which would limit nothing. A property may have these names too. */
+function reportKeywords(schema: Json | undefined, field: string, problem: Report): void {
   if (Array.isArray(schema))
-    for (const [index, each] of schema.entries()) reportReferences(each, `${field}[${index}]`, problem);
+    for (const [index, each] of schema.entries()) reportKeywords(each, `${field}[${index}]`, problem);
   if (!isJsonObject(schema)) return;
   const { $ref, properties } = schema;
   if (typeof $ref === "string") {
     const complaint = `is ${JSON.stringify($ref)}, and the API server accepts no reference`;
     problem(`${field}.$ref`, complaint, "Write the schema out in its place.");
   }
-  for (const keyword of WITH_SCHEMAS) reportReferences(schema[keyword], `${field}.${keyword}`, problem);
+  for (const keyword of Object.keys(schema).filter((key) => !KEYWORDS.includes(key))) {
+    const meant = nearest(keyword, KEYWORDS);
+    if (meant === undefined && keyword.startsWith("x-kubernetes-")) continue;
+    const remedy = meant === undefined ? "Correct it, or leave it out." : `Did you mean ${meant}?`;
+    problem(`${field}.${keyword}`, "is not a known field", remedy);
+  }
+  for (const keyword of WITH_SCHEMAS) reportKeywords(schema[keyword], `${field}.${keyword}`, problem);
   for (const [name, inner] of Object.entries(isJsonObject(properties) ? properties : {}))
-    reportReferences(inner, `${field}.properties.${name}`, problem);
+    reportKeywords(inner, `${field}.properties.${name}`, problem);
 }
 
 /** Keywords that stand in for a type. */

@@ -128,6 +128,21 @@ describe("an operator's CRD", () => {
       /size\.type is "list", which is not a type\. Write one of string, integer, number, boolean, array, object\.$/,
     ],
     [
+      "misspells what limits a field",
+      size({ type: "object", properties: { minimun: { type: "integer", minimun: 1 } } }),
+      /size\.properties\.minimun\.minimun is not a known field\. Did you mean minimum\?$/,
+    ],
+    [
+      "misspells what limits an entry of a list",
+      size({ type: "array", items: { type: "string", "x-kubernetes-validation": [] } }),
+      /size\.items\.x-kubernetes-validation is not a known field\. Did you mean x-kubernetes-validations\?$/,
+    ],
+    [
+      "says how often a field must be given in words of its own",
+      size({ type: "integer", optional: true }),
+      /size\.optional is not a known field\. Correct it, or leave it out\.$/,
+    ],
+    [
       "has a field without a schema",
       size(null),
       /properties\.size has no value\. Write, for example, \{ type: string \}\.$/,
