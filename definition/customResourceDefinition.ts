@@ -4,6 +4,7 @@ import { type Condition, isJsonObject, type Json, type JsonObject } from "../run
 import { schemaOfField } from "../runtime/base/storedForm";
 import { LONGEST } from "../runtime/base/text";
 import type { CustomResourceKind, Operator } from "../runtime/operator/definition";
+import { checkPaths } from "./checkPaths";
 import { checkSchema } from "./checkSchema";
 import { DNS_LABEL } from "./fields/terms";
 import type { Problems, Report } from "./problems";
@@ -227,6 +228,7 @@ function checkVersion(version: JsonObject, field: string, problem: Report): void
     isSchema = false;
     problem(...words);
   });
+  if (isSchema) checkPaths(version, schema, field, problem);
   const status = statusSchemaOf(version);
   // Argosy writes statuses in the stored version alone.
   if (status && isSchema && version.storage === true)

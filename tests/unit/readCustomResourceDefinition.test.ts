@@ -67,7 +67,70 @@ describe("an operator's CRD", () => {
     assert.equal(loadDefinition(widget.folder, widgetDefinition).name, "widget");
   });
 
+  const PATHS = {
+    spec: {
+      type: "object",
+      properties: {
+        replicas: { type: "integer" },
+        "a.b": { type: "string" },
+        limits: { type: "object", additionalProperties: { type: "string" } },
+        free: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+      },
+    },
+    status: { type: "object", properties: { ready: { type: "integer" } } },
+  };
+  const column = (jsonPath: string) =>
+    widgetCrd({
+      versions: [
+        widgetVersion({ additionalPrinterColumns: [{ name: "A", type: "string", jsonPath }] }, PATHS),
+      ],
+    });
+  for (const path of [
+    ".status.ready",
+    ".status.observedGeneration",
+    '.status.conditions[?(@.type=="Ready")].status',
+    ".metadata.creationTimestamp",
+    ".spec.limits.cpu",
+    ".spec.free.any.thing",
+    ".spec.a\\.b",
+    ".kind",
+  ])
+    it(`may show ${path}`, () => {
+      addFiles(widget.folder, { "crd.yaml": column(path) });
+      assert.equal(loadDefinition(widget.folder, widgetDefinition).name, "widget");
+    });
+  it("may show any status if it says nothing about it", () => {
+    const additionalPrinterColumns = [{ name: "A", type: "string", jsonPath: ".status.ready" }];
+    addFiles(widget.folder, {
+      "crd.yaml": widgetCrd({ versions: [widgetVersion({ additionalPrinterColumns })] }),
+    });
+    assert.equal(loadDefinition(widget.folder, widgetDefinition).name, "widget");
+  });
+
   const wrong: [string, string | JsonObject, RegExp][] = [
+    ...[
+      [".status.redy", "status\\.redy\\. Did you mean ready"],
+      [".stauts.ready", "stauts\\. Did you mean status"],
+      [".spec.replicas.min", "spec\\.replicas\\.min\\. Add it to the schema, or correct the path"],
+    ].map(([path, missing]): [string, JsonObject, RegExp] => [
+      `shows ${path}`,
+      column(path ?? ""),
+      new RegExp(
+        `^spec\\.versions\\[0\\]\\.additionalPrinterColumns\\[0\\]\\.jsonPath is "${path}", and the CRD's schema has no ${missing}`,
+      ),
+    ]),
+    [
+      "is scaled by a field that it does not have",
+      widgetCrd({
+        versions: [widgetVersion({ subresources: { scale: { specReplicasPath: ".spec.replica" } } }, PATHS)],
+      }),
+      /^spec\.versions\[0\]\.subresources\.scale\.specReplicasPath is "\.spec\.replica", .* Did you mean replicas\?$/,
+    ],
+    [
+      "selects by a field that it does not have",
+      widgetCrd({ versions: [widgetVersion({ selectableFields: [{ jsonPath: ".spec.replica" }] }, PATHS)] }),
+      /selectableFields\[0\]\.jsonPath is "\.spec\.replica", .* Did you mean replicas\?$/,
+    ],
     ["is not YAML", "kind: [\n  a: b: c\n", /^the file is not YAML: .*\. Correct it there/],
     ["is empty", "# nothing\n", /^the file has no object in it\. Write a CustomResourceDefinition/],
     ["is a list", "- a\n", /^the file has no object in it\. /],
