@@ -61,6 +61,10 @@ describe("argosy test", () => {
     const { result, stdout } = await run({ update: true });
     assert.equal(result, 1, stdout);
     assert.match(stdout, /✘ widget fixtures\/a\.yaml[\s\S]*asked a second time: .*\.size: expected 1, got 2/);
+    assert.match(
+      stdout,
+      /If that is meant, as for a password that is made once, write repeatable: false into the/,
+    );
     assert.match(stdout, /The fixture has no answer and no expect\. Write one of them$/m);
     assert.match(stdout, /^0 passed, 1 failed$/m);
     assert.equal(fixture(), before);
