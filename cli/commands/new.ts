@@ -210,8 +210,9 @@ const IN_DEFAULT = { json: ', "namespace": "default"', script: ', namespace: "de
 function languageNamed(word: string): Language {
   const language = Object.hasOwn(LANGUAGES, word) ? LANGUAGES[word] : undefined;
   if (language) return language;
-  const known = Object.keys(LANGUAGES);
-  const advice = didYouMean(word, known, `Known languages: ${known.join(", ")}.`);
+  const { program: _, ...known } = LANGUAGES;
+  const otherwise = `Known languages: ${Object.keys(known).join(", ")}. For any other: program.`;
+  const advice = didYouMean(word, Object.keys(LANGUAGES), otherwise);
   throw new UsageError(`--language ${word}: there is no such language. ${advice}`);
 }
 

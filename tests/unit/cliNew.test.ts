@@ -439,6 +439,10 @@ describe("argosy new", function () {
     [["v1/ConfigMap", "--watch"], /every ConfigMap is watched: each object would create another/],
     [["shop.example.com/Cache", "Size:int"], /begins with a lower-case letter/],
     [["shop.example.com/Cache", "a:int", "a:bool"], /^a: the field is given twice\.\n$/],
+    [
+      ["shop.example.com/Cache", "--language", "go"],
+      /no such language\. Known languages: .*, bash\. For any other: program\./,
+    ],
     [["shop.example.com/Cache", "--language", "pyton"], /there is no such language\. Did you mean python\?/],
     [
       ["shop.example.com/Cache", "--name", "My_Cache"],
