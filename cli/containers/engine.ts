@@ -57,7 +57,7 @@ const COMPLAINTS: readonly (readonly [
 ];
 
 /** The advice to run a handler without its image. */
-export const WITHOUT = "Or run argosy dev without --in-image.";
+export const WITHOUT = "Or install the handler's program here, and run argosy dev without --in-image.";
 
 /** The engines whose programs are on this machine, whether they work or not. */
 export function enginesOnPath(environment = process.env): EngineName[] {
