@@ -41,10 +41,12 @@ export function checkCommand(
   const [program = ""] = programOf(operator, "").command;
   if (commandOnPath(program, { ...env, ...operator.env }, operator.folder) !== undefined) return;
   const problems = new Problems();
+  const isOwn = program.includes("/") && !path.isAbsolute(program);
+  const place = isOwn ? displayPath(operator.folder) : "this machine";
   const where = program.includes("/")
-    ? `is not an executable file of ${displayPath(operator.folder)}`
-    : "is not on the PATH of this machine";
-  const remedy = program.includes("/")
+    ? `is not an executable file of ${place}`
+    : `is not on the PATH of ${place}`;
+  const remedy = isOwn
     ? "Make it executable with chmod +x, or name the interpreter first."
     : `Install ${program} here; on a cluster it comes with the image ${handler.image}.`;
   const field = "command" in handler ? "handler.command[0]" : "handler";

@@ -156,6 +156,12 @@ describe("commandOnPath", () => {
         /operator.yaml:5:7: handler.command\[0\] "notThere" is not on the PATH of this machine\. Install notThere here; .* python:3.13-slim\.$/,
     });
   });
+  it("looks for an absolute path on this machine, as in the image", () => {
+    assert.throws(() => checked("/notThere/cache"), {
+      message:
+        /"\/notThere\/cache" is not an executable file of this machine\. Install \/notThere\/cache here; on a cluster it comes with the image python:3.13-slim\.$/,
+    });
+  });
   it("looks for a path in the operator's folder", () => {
     addFiles(widget.folder, { "run.py": "" });
     assert.throws(() => checked("./run.py"), {
