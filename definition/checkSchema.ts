@@ -1,6 +1,6 @@
 import Ajv from "ajv";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
-import { nearest } from "./nearest";
+import { didYouMean, nearest } from "./nearest";
 import type { Report } from "./problems";
 
 /** The types that the API server knows. */
@@ -29,14 +29,14 @@ let ajv: Ajv | undefined;
 
 /**
  * Reports where the schema of a CRD is no schema. Argosy itself checks statuses and fixtures against it, and could not name the
- * file then. Also reports what has no type, and unknown keywords: the API server refuses such a CRD, and these are the most frequent
- * mistakes. What else the API server requires of a schema is left to the API server.
+ * file then. Also reports the most frequent mistakes: what has no type, unknown keywords, and required fields that are not there. What
+ * else the API server requires of a schema is left to the API server.
  *
  * @param field where the schema is: "spec.versions[0].schema.openAPIV3Schema"
  */
 export function checkSchema(schema: JsonObject, field: string, problem: Report): void {
   reportKeywords(schema, field, problem);
-  reportUntyped(schema, field, problem);
+  reportParts(schema, field, problem);
   ajv ??= new Ajv({ strict: false, allErrors: true });
   if (ajv.validateSchema(schema) === true) return;
   const seen = new Set<string>();
@@ -74,14 +74,37 @@ function reportKeywords(schema: Json | undefined, field: string, problem: Report
     reportKeywords(inner, `${field}.properties.${name}`, problem);
 }
 
+/** Every object has these, whatever its schema says, and Argosy adds a status. */
+const OF_EVERY_OBJECT = ["apiVersion", "kind", "metadata", "status"];
+
+/**
+ * Reports each required field that a part of a schema does not have. The API server drops such a field, and then refuses the object
+ * that lacks it: nobody could create any. Renaming a field leaves it behind.
+ */
+function reportRequired(schema: JsonObject, field: string, problem: Report, isRoot: boolean): void {
+  const { properties, required, additionalProperties } = schema;
+  const fields = isJsonObject(properties) ? properties : {};
+  const isOpen =
+    additionalProperties !== undefined ||
+    schema["x-kubernetes-preserve-unknown-fields"] === true ||
+    schema["x-kubernetes-embedded-resource"] === true;
+  for (const [index, name] of (Array.isArray(required) && !isOpen ? required : []).entries()) {
+    if (typeof name !== "string" || Object.hasOwn(fields, name)) continue;
+    if (isRoot && OF_EVERY_OBJECT.includes(name)) continue;
+    const remedy = didYouMean(name, Object.keys(fields), "Add it to properties, or leave it out.");
+    problem(`${field}.required[${index}]`, `is "${name}", which properties does not have`, remedy);
+  }
+}
+
 /** Keywords that stand in for a type. */
 const INSTEAD_OF_TYPE = ["x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields", "$ref"];
 
 /**
- * Reports each field, each entry of a list and each value of a map whose schema has no type.
+ * Reports each field, each entry of a list and each value of a map whose schema has no type, or requires what it does not have.
  * @param isRoot whether this is the schema of a whole custom resource, which may have a status without a type: Argosy adds that
  */
-function reportUntyped(schema: JsonObject, field: string, problem: Report, isRoot = true): void {
+function reportParts(schema: JsonObject, field: string, problem: Report, isRoot = true): void {
+  reportRequired(schema, field, problem, isRoot);
   if (isRoot && !isTyped(schema)) problem(field, "has no type", "Write type: object.");
   const { properties, items, additionalProperties } = schema;
   const fields = Object.entries(isJsonObject(properties) ? properties : {});
@@ -94,7 +117,7 @@ function reportUntyped(schema: JsonObject, field: string, problem: Report, isRoo
     if (!isJsonObject(inner)) continue;
     if (!isTyped(inner) && !(isRoot && place === "properties.status"))
       problem(`${field}.${place}`, "has no type", "Write, for example, type: string.");
-    reportUntyped(inner, `${field}.${place}`, problem, false);
+    reportParts(inner, `${field}.${place}`, problem, false);
   }
 }
 

@@ -67,6 +67,24 @@ describe("an operator's CRD", () => {
     assert.equal(loadDefinition(widget.folder, widgetDefinition).name, "widget");
   });
 
+  it("may require fields of any name where any are allowed, and those of every object", () => {
+    const any = { type: "object", required: ["a"] };
+    const properties = {
+      map: { ...any, additionalProperties: TEXT },
+      free: { ...any, "x-kubernetes-preserve-unknown-fields": true },
+      pod: { type: "object", required: ["kind", "metadata"], "x-kubernetes-embedded-resource": true },
+      choice: {
+        type: "object",
+        properties: { a: TEXT, b: TEXT },
+        oneOf: [{ required: ["a"] }, { required: ["b"] }],
+      },
+    };
+    const spec = { type: "object", properties };
+    const version = widgetVersion({}, { spec }, { required: ["metadata", "kind", "spec"] });
+    addFiles(widget.folder, { "crd.yaml": widgetCrd({ versions: [version] }) });
+    assert.equal(loadDefinition(widget.folder, widgetDefinition).name, "widget");
+  });
+
   const PATHS = {
     spec: {
       type: "object",
@@ -204,6 +222,16 @@ describe("an operator's CRD", () => {
       "says how often a field must be given in words of its own",
       size({ type: "integer", optional: true }),
       /size\.optional is not a known field\. Correct it, or leave it out\.$/,
+    ],
+    [
+      "requires a field that was renamed, so that no object can be created",
+      size({ type: "object", required: ["min", "mx"], properties: { min: TEXT, max: TEXT } }),
+      /properties\.size\.required\[1\] is "mx", which properties does not have\. Did you mean max\?$/,
+    ],
+    [
+      "requires a field, and has none",
+      size({ type: "array", items: { type: "object", required: ["name"] } }),
+      /size\.items\.required\[0\] is "name", which properties does not have\. Add it to properties, or leave it out\.$/,
     ],
     [
       "has a field without a schema",
