@@ -108,10 +108,15 @@ function cutEntry(
   if (start === undefined || end === undefined) return undefined;
   if (!node.flow) return withoutLines(text, start, end);
   const [before, after] = [items[at - 1], items[at + 1]];
-  // With the comma after it, or before it if it is the last one.
+  // With the comma after it, or before it if it is the last one, or with the spaces around the only one.
   const [from, to] = after
     ? [start, startOf(isNode(after) ? after : after.key)]
-    : [before ? endOf(before) : start, end];
+    : before
+      ? [endOf(before), end]
+      : [
+          text.slice(0, start).replace(/ +$/, "").length,
+          end + (/^ */.exec(text.slice(end))?.[0].length ?? 0),
+        ];
   return `${text.slice(0, from)}${text.slice(to)}`;
 }
 
