@@ -72,9 +72,13 @@ async function load(source: string | undefined): Promise<KubeConfig> {
     else if (source) config.loadFromFile(source);
     else config.loadFromDefault();
   } catch (error) {
-    const remedy =
-      source || !process.env.KUBECONFIG ? "name another one" : "set KUBECONFIG to another one, or unset it";
-    throw new KubeconfigError(`${refusal(source, error as Error)}. Correct it, or ${remedy}.`);
+    const { KUBECONFIG } = process.env;
+    const remedy = source || !KUBECONFIG ? "name another one" : "set KUBECONFIG to another one, or unset it";
+    // `argosy dev` removes it at its end, and the terminal still names it.
+    const note = /\/argosy\/dev\/[^/]+$/.test(source ?? KUBECONFIG ?? "")
+      ? " It is there while argosy dev runs."
+      : "";
+    throw new KubeconfigError(`${refusal(source, error as Error)}. Correct it, or ${remedy}.${note}`);
   }
   if (config.getCurrentContext() !== MADE_UP) return config;
   throw new KubeconfigError(

@@ -159,6 +159,20 @@ describe("the connection of a kubeconfig", () => {
     }
   });
 
+  it("is not there any more when argosy dev has ended, and says so", async () => {
+    const putBack = rememberVariables("KUBECONFIG");
+    process.env.KUBECONFIG = path.join(root, ".cache/argosy/dev/shop-0a1b2c3d.kubeconfig");
+    try {
+      const { message } = await refusal(undefined);
+      assert.match(
+        message,
+        /no such file.*\. Correct it, or set KUBECONFIG to another one, or unset it\. It is there while argosy dev runs\.$/,
+      );
+    } finally {
+      putBack();
+    }
+  });
+
   it("is refused with what its current context lacks", async () => {
     const { "current-context": _, contexts, ...others } = KUBECONFIG;
     const [first] = contexts;
