@@ -38,7 +38,7 @@ export function registerData(
   { data, cluster }: DataOptions,
   opts: pulumi.CustomResourceOptions,
 ): pulumi.CustomResource {
-  thisRun().data.add(`${manifest.kind} ${manifest.metadata.name}`);
+  thisRun().dataObjects.add(`${manifest.kind} ${manifest.metadata.name}`);
   if (data !== "delete") announce({ kept: manifest });
   const { type, Patch } = KINDS[manifest.kind as keyof typeof KINDS];
   if (data !== "keep") {

@@ -11,7 +11,7 @@ export interface RunState {
   /** What two components may not both have, and what one installs for another. */
   readonly clusters: KnownCluster[];
   /** The namespaces and CRDs that the program has, each as "Namespace shop". */
-  readonly data: Set<string>;
+  readonly dataObjects: Set<string>;
   /** Values that are known later, by their placeholders. Those of `loadOperators` are for a component that is created afterwards. */
   readonly later: Map<string, KnownLater>;
   /** The platforms of other stacks, by stack. A second StackReference of the same name fails. */
@@ -76,7 +76,7 @@ export function thisRun(): RunState {
   const run = keyOfRun();
   const state = runs.get(run) ?? {
     clusters: [],
-    data: new Set(),
+    dataObjects: new Set(),
     later: new Map(),
     platforms: new Map(),
     warned: new Set(),
@@ -89,7 +89,7 @@ export function thisRun(): RunState {
 
 /** Whether a component of this run has the namespace or the CRD of this name. */
 export function isOfProgram(kind: string, name: string): boolean {
-  return thisRun().data.has(`${kind} ${name}`);
+  return thisRun().dataObjects.has(`${kind} ${name}`);
 }
 
 /** Whether nothing in this run has warned about this yet. From now on something has. */
