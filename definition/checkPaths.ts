@@ -5,7 +5,7 @@ import { didYouMean } from "./nearest";
 import type { Report } from "./problems";
 
 /** Every object has these, whatever its schema says. */
-const OF_EVERY_OBJECT = ["apiVersion", "kind", "metadata"];
+export const OF_EVERY_OBJECT = ["apiVersion", "kind", "metadata"];
 /** The beginning of a path up to the first filter, index or escaped name. */
 const PLAIN_STEPS = /^(\.[A-Za-z_][\w-]*(?![\w\\-]))*/;
 

@@ -1,5 +1,6 @@
 import Ajv from "ajv";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
+import { OF_EVERY_OBJECT } from "./checkPaths";
 import { didYouMean, nearest } from "./nearest";
 import type { Report } from "./problems";
 
@@ -74,9 +75,6 @@ function reportKeywords(schema: Json | undefined, field: string, problem: Report
     reportKeywords(inner, `${field}.properties.${name}`, problem);
 }
 
-/** Every object has these, whatever its schema says, and Argosy adds a status. */
-const OF_EVERY_OBJECT = ["apiVersion", "kind", "metadata", "status"];
-
 /**
  * Reports each required field that a part of a schema does not have. The API server drops such a field, and then refuses the object
  * that lacks it: nobody could create any. Renaming a field leaves it behind.
@@ -90,7 +88,8 @@ function reportRequired(schema: JsonObject, field: string, problem: Report, isRo
     schema["x-kubernetes-embedded-resource"] === true;
   for (const [index, name] of (Array.isArray(required) && !isOpen ? required : []).entries()) {
     if (typeof name !== "string" || Object.hasOwn(fields, name)) continue;
-    if (isRoot && OF_EVERY_OBJECT.includes(name)) continue;
+    // Argosy adds a status.
+    if (isRoot && [...OF_EVERY_OBJECT, "status"].includes(name)) continue;
     const remedy = didYouMean(name, Object.keys(fields), "Add it to properties, or leave it out.");
     problem(`${field}.required[${index}]`, `is "${name}", which properties does not have`, remedy);
   }

@@ -80,7 +80,7 @@ describe("what a change of a child means", () => {
     assert.deepEqual([expiring({ ttlSecondsAfterFinished: 0 }), expiring({})], [true, undefined]);
   });
 
-  it("names who wrote to it last, and whoever reports its status only if nobody else did", () => {
+  it("names the client that wrote to it last, and one that writes its status only if there is no other", () => {
     const reporter: ManagedFieldsEntry = {
       manager: "controller",
       operation: "Update",
